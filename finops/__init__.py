@@ -1,0 +1,1 @@
+"""COST: prices, metering, bills."""

@@ -1,0 +1,1 @@
+"""Facts of a period in, bill out: pure, exact, standard library only."""

@@ -1,0 +1,155 @@
+"""Idle nominal of each queue, instant by instant (finops.md 5, FORMAT.md 4).
+
+Between two events everything is constant, so the sums are exact. At each instant, with
+``c`` capacity, ``u`` held, ``i`` nominal not held and ``net`` = i - lent, both per queue:
+c = sum u + sum net + unquota - over.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from itertools import pairwise
+
+from finops.allocation.facts import Facts, Window
+from finops.allocation.metering import clip
+from finops.allocation.money import ZERO
+from finops.allocation.pricing import PriceList
+from finops.allocation.tally import (
+    IDLE,
+    OVER_ALLOCATION,
+    PLATFORM,
+    UNALLOCATED_QUEUE,
+    Ledger,
+    LineKey,
+    owner_account,
+)
+
+Gauge = tuple[str, str, str | None]  # measure, queue, team of the quota
+
+
+@dataclass(slots=True)
+class _Levels:
+    """GPUs of one flavor at one instant."""
+
+    gauges: Counter[Gauge] = field(default_factory=Counter)
+
+    def total(self, measure: str) -> int:
+        return sum(
+            gpus for (name, _, _), gpus in self.gauges.items() if name == measure
+        )
+
+    def by_queue(self, measure: str) -> dict[str, int]:
+        return {
+            queue: gpus
+            for (name, queue, _), gpus in self.gauges.items()
+            if name == measure
+        }
+
+    def owners(self) -> dict[str, str | None]:
+        return {queue: team for name, queue, team in self.gauges if name == "nominal"}
+
+    def net_idle(self) -> dict[str, Fraction]:
+        """Return idle nominal not lent, scaled where quotas promise more than is there."""
+        held, lent = self.by_queue("held"), self.by_queue("lent")
+        net = {
+            queue: max(0, max(0, nominal - held.get(queue, 0)) - lent.get(queue, 0))
+            for queue, nominal in self.by_queue("nominal").items()
+        }
+        room, net_sum = max(0, self.room()), sum(net.values())
+        scale = Fraction(room, net_sum) if net_sum > room else Fraction(1)
+        return {queue: gpus * scale for queue, gpus in net.items()}
+
+    def room(self) -> int:
+        return self.total("capacity") - self.total("used")
+
+
+def owner_idle(facts: Facts, prices: PriceList, *, repay_lent: bool) -> Ledger:
+    """Return idle by owner: each queue's team pays its nominal that nobody held.
+
+    With ``repay_lent`` the owner also pays what it lent (the policy ``owner``); the borrower
+    paid that too, so it comes back as ``loan_income`` of the platform. Capacity in no quota
+    stays central; use beyond capacity is over-allocation.
+    """
+    ledger = Ledger()
+    billed_teams = facts.billed_teams
+    for flavor, window, levels in _constant_stretches(facts):
+        rows = list(_rows(levels, flavor, billed_teams, repay_lent=repay_lent))
+        for piece in prices.pieces(flavor, window):
+            for key, gpus in rows:
+                ledger.charge(key, gpus, piece)
+    for key, tally in ledger.items():
+        # Shown as the lent hours given back: the hours are positive, the money is not.
+        if key.kind == "loan_income":
+            tally.gpu_hours = -tally.gpu_hours
+    return ledger
+
+
+def _rows(
+    levels: _Levels, flavor: str, billed_teams: frozenset[str], *, repay_lent: bool
+) -> Iterator[tuple[LineKey, Fraction]]:
+    """Give what each account bears at one instant, in GPUs."""
+    owners, net_idle, room = levels.owners(), levels.net_idle(), levels.room()
+    owned = defaultdict(Fraction, net_idle)
+    if repay_lent:
+        for queue, gpus in levels.by_queue("lent").items():
+            owned[queue] += gpus
+            yield (
+                LineKey("idle", PLATFORM, "loan_income", flavor, queue),
+                Fraction(-gpus),
+            )
+    for queue, owned_gpus in owned.items():
+        team = owners.get(queue)
+        account = (
+            owner_account(team, queue, billed_teams) if team else UNALLOCATED_QUEUE
+        )
+        yield LineKey("idle", account, "idle_owned", flavor), owned_gpus
+    unquota = max(ZERO, room - sum(net_idle.values(), ZERO))
+    yield LineKey("idle", IDLE, "idle", flavor), unquota
+    over_key = LineKey("over_allocation", OVER_ALLOCATION, "over_allocation", flavor)
+    yield over_key, Fraction(min(0, room))
+
+
+def _constant_stretches(facts: Facts) -> Iterator[tuple[str, Window, _Levels]]:
+    """Give each stretch between two events, flavor by flavor, with the levels in it."""
+    changes_by_flavor: dict[str, dict[datetime, Counter[Gauge]]] = {}
+    for flavor, gauge, gpus, window in _gauged(facts):
+        changes = changes_by_flavor.setdefault(flavor, defaultdict(Counter))
+        changes[window.start][gauge] += gpus
+        changes[window.end][gauge] -= gpus
+    for flavor, changes in sorted(changes_by_flavor.items()):
+        levels = _Levels()
+        for start, end in pairwise(sorted(changes)):
+            levels.gauges.update(changes[start])
+            for gauge in [gauge for gauge, gpus in levels.gauges.items() if not gpus]:
+                del levels.gauges[gauge]
+            yield flavor, Window(start, end), levels
+
+
+def _gauged(facts: Facts) -> Iterator[tuple[str, Gauge, int, Window]]:
+    """Give every fact as levels of gauges inside the period."""
+    period = facts.period.window
+    levels: list[tuple[str, Gauge, int, Window | None]] = [
+        (
+            fact.flavor,
+            ("capacity", "", None),
+            fact.gpus,
+            clip(fact.start, fact.end, period),
+        )
+        for fact in facts.capacity
+    ]
+    for quota in facts.quotas:
+        gauge = ("nominal", quota.queue, quota.team)
+        part = clip(quota.start, quota.end, period)
+        levels.append((quota.flavor, gauge, quota.nominal, part))
+    for use in facts.usage:
+        part = clip(use.start, use.end, period)
+        levels.append((use.flavor, ("used", "", None), use.gpus, part))
+        if use.holding == "nominal":
+            levels.append((use.flavor, ("held", use.queue, None), use.gpus, part))
+        elif use.holding == "borrowed" and use.lender:
+            levels.append((use.flavor, ("lent", use.lender, None), use.gpus, part))
+    for flavor, gauge, gpus, window in levels:
+        if window is not None and gpus:
+            yield flavor, gauge, gpus, window

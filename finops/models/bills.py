@@ -1,0 +1,126 @@
+"""A month, what each team owes for it, and what finance must look at."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from queues.models import Team
+from queues.models.fields import NameField
+
+
+class IdlePolicy(models.TextChoices):
+    """What happens to paid and unused GPU-hours."""
+
+    SEPARATE = "separate", _("separate: idle is a row of its own")
+    PROPORTIONAL = "proportional", _("proportional to what each team used")
+    EVEN = "even", _("in even parts")
+    OWNER = "owner", _("owner pays what stays unused of its nominal quota")
+    OWNER_NET = "owner_net", _("owner pays, less what it lent")
+    HIDDEN = "hidden", _("hidden on team bills; the central account keeps it")
+
+
+class BillingPeriod(models.Model):
+    """A month in the billing time zone; half-open ``[starts_at, ends_at)``."""
+
+    name = models.CharField(max_length=7, unique=True)  # "2026-06"
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    time_zone = models.CharField(max_length=64, default="UTC")
+    currency = models.CharField(max_length=3, default="EUR")
+    idle_policy = models.CharField(
+        max_length=16, choices=IdlePolicy, default=IdlePolicy.SEPARATE
+    )
+    status = models.CharField(max_length=12, default="open")
+    rebuilt_at = models.DateTimeField(null=True, blank=True)
+    capacity_cost = models.DecimalField(max_digits=14, decimal_places=2, default=0)
+    capacity_gpu_hours = models.DecimalField(max_digits=20, decimal_places=6, default=0)
+
+    class Meta:
+        ordering = ("-name",)
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(ends_at__gt=F("starts_at")),
+                name="period_ends_after_it_began",
+            ),
+            models.CheckConstraint(
+                condition=Q(idle_policy__in=IdlePolicy.values),
+                name="period_idle_policy_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Bill(models.Model):
+    """What one team owes for one period; ``team`` None is the central account."""
+
+    period = models.ForeignKey(BillingPeriod, models.CASCADE, related_name="bills")
+    team = models.ForeignKey(
+        Team, models.PROTECT, null=True, blank=True, related_name="bills"
+    )
+    total = models.DecimalField(max_digits=14, decimal_places=2, default=0)
+    # Day ("2026-06-01") -> kind of line -> amount as text; sums to the lines, for the chart.
+    by_day = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("period", "team")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["period", "team"],
+                name="one_bill_per_team",
+                nulls_distinct=False,
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.team or 'central'} {self.period}"
+
+
+class BillLine(models.Model):
+    """One row of a bill: quantity x unit price = amount, to the cent."""
+
+    bill = models.ForeignKey(Bill, models.CASCADE, related_name="lines")
+    number = models.PositiveIntegerField()
+    kind = models.CharField(
+        max_length=24
+    )  # gpu_direct, gpu_borrowed, idle_share, idle ...
+    flavor = NameField(blank=True)
+    cluster_queue = NameField(blank=True)
+    lender = NameField(blank=True)
+    quantity = models.DecimalField(
+        max_digits=20, decimal_places=6, null=True
+    )  # GPU-hours
+    unit_price = models.DecimalField(max_digits=18, decimal_places=8, null=True)
+    amount = models.DecimalField(max_digits=14, decimal_places=2)
+    currency = models.CharField(max_length=3)
+    policy = models.CharField(max_length=16, blank=True)
+
+    class Meta:
+        ordering = ("bill", "number")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["bill", "number"], name="one_line_per_number"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.amount}"
+
+
+class Finding(models.Model):
+    """Something that finance must look at before a period is closed."""
+
+    period = models.ForeignKey(BillingPeriod, models.CASCADE, related_name="findings")
+    code = models.CharField(max_length=48)
+    severity = models.CharField(max_length=8)  # info, warning, critical
+    subject = models.CharField(max_length=255, blank=True)
+    numbers = models.JSONField(default=dict)
+    found_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("period", "severity", "code", "subject")
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.subject}"

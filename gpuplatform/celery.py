@@ -1,0 +1,24 @@
+"""Celery's application and the whole timetable of what happens by itself.
+
+A message is only an alarm clock: every task looks at the rows and does what is due, so losing
+or doubling a message changes nothing but the delay.
+"""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gpuplatform.settings")
+
+app = Celery("gpuplatform")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks()
+app.conf.beat_schedule = {
+    "cycle": {"task": "scheduling.run_cycle", "schedule": 2.0},
+    "nightly": {"task": "finops.rebuild_drafts", "schedule": 3600.0},
+    "prune": {"task": "scheduling.prune", "schedule": 3600.0},
+}
+app.conf.task_routes = {
+    "scheduling.*": {"queue": "cycle"},
+    "finops.*": {"queue": "cost"},
+}

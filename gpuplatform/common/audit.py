@@ -1,0 +1,43 @@
+"""The one way into the audit trail."""
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from gpuplatform.common.middleware import current_request_id
+from gpuplatform.common.models import AuditEntry
+
+
+def record(
+    actor: AbstractBaseUser | None,
+    action: str,
+    subject: tuple[str, str],
+    *,
+    before: Any = None,
+    after: Any = None,
+    reason: str = "",
+    team: str = "",
+) -> None:
+    """Write one entry in the current transaction.
+
+    Args:
+        actor: who acted; None for the system itself.
+        action: ``noun.verb``, e.g. ``cluster_queue.updated``.
+        subject: kind and name of the object, e.g. ``("ClusterQueue", "cq-datos")``.
+        before: JSON-able state before, None for a creation.
+        after: JSON-able state after, None for a deletion.
+        reason: the sentence the actor gave.
+        team: slug of the team concerned, so that its lead may read the entry.
+    """
+    AuditEntry.objects.create(
+        actor=actor,
+        actor_name=actor.get_username() if actor else "system",
+        action=action,
+        subject_kind=subject[0],
+        subject=subject[1],
+        team=team,
+        reason=reason,
+        before=before,
+        after=after,
+        request_id=current_request_id(),
+    )

@@ -1,0 +1,68 @@
+"""Tables of the ground floor: who changed what, what changed when, who may decide."""
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+
+class Change(models.Model):
+    """Something that a cycle or a page may want to look at again; written with the change itself.
+
+    A reader that has seen all ids up to n asks for ids above n minus an overlap, because a
+    lower id may be committed later than a higher one.
+    """
+
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+    topic = models.CharField(max_length=32)
+    key = models.CharField(max_length=255, blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.topic} {self.key}"
+
+
+class AuditEntry(models.Model):
+    """Who changed what, when and why. Append-only; written in the change's own transaction."""
+
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        null=True,
+        related_name="audit_entries",
+    )
+    actor_name = models.CharField(max_length=150)  # "system" where no person acted
+    action = models.CharField(max_length=64)  # e.g. "cluster_queue.updated"
+    subject_kind = models.CharField(max_length=64)
+    subject = models.CharField(max_length=255)
+    team = models.CharField(max_length=63, blank=True)  # whose lead may read the entry
+    reason = models.TextField(blank=True)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    request_id = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        verbose_name_plural = "audit entries"
+        indexes = [
+            models.Index(
+                fields=["subject_kind", "subject", "-id"], name="audit_by_subject"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor_name} {self.action} {self.subject}"
+
+
+class Lease(models.Model):
+    """The right to decide, held by one process at a time.
+
+    ``fence`` grows with every holder; a write that carries an older fence is refused.
+    """
+
+    name = models.CharField(max_length=32, primary_key=True)
+    holder = models.CharField(max_length=255, blank=True)
+    until = models.DateTimeField(default=timezone.now)
+    fence = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.name} #{self.fence} {self.holder}"

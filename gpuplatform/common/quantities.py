@@ -1,0 +1,63 @@
+"""Kubernetes quantities to integers in canonical units and back. Pure.
+
+Canonical units: ``cpu`` in millicores, every other resource in whole units (memory in bytes).
+What does not divide evenly is rounded up, as Kubernetes does (``admission.md`` 4.4).
+"""
+
+import re
+from decimal import ROUND_CEILING, Decimal
+
+INT64_MAX = 2**63 - 1
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))"
+    r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?\d{1,3}))?",
+    re.ASCII,
+)
+_SCALES = {
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{suffix: Decimal(1000) ** power for power, suffix in enumerate("kMGTPE", 1)},
+    **{
+        f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)
+    },
+}
+_BINARY = [
+    (1024**power, f"{suffix}i") for power, suffix in reversed([*enumerate("KMGTPE", 1)])
+]
+
+
+def parse_quantity(resource: str, text: object) -> int:
+    """Return ``text`` (``"512Gi"``, ``"500m"``, ``4``) in canonical units of ``resource``.
+
+    Raises:
+        ValueError: not a quantity, negative, or larger than 64 bits can hold.
+    """
+    if isinstance(text, bool) or not isinstance(text, int | float | str):
+        raise ValueError(f"{text!r} is not a quantity")
+    match = _QUANTITY.fullmatch(str(text)) if len(str(text)) <= 64 else None  # noqa: PLR2004
+    if match is None:
+        raise ValueError(f"{str(text)[:64]!r} is not a quantity")
+    value = Decimal(match["number"])
+    if match["suffix"]:
+        value *= _SCALES[match["suffix"]]
+    elif match["exponent"]:
+        value = value.scaleb(int(match["exponent"]))
+    if resource == "cpu":
+        value *= 1000
+    if value < 0:
+        raise ValueError(f"{text!r} is negative")
+    if value > INT64_MAX:
+        raise ValueError(f"{text!r} is larger than any cluster")
+    return int(value.to_integral_value(ROUND_CEILING))
+
+
+def format_quantity(resource: str, amount: int) -> str:
+    """Return an amount in canonical units the way people write it: ``128``, ``500m``, ``512Gi``."""
+    if resource == "cpu":
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if "memory" in resource or "storage" in resource:
+        for scale, suffix in _BINARY:
+            if amount and amount % scale == 0:
+                return f"{amount // scale}{suffix}"
+    return str(amount)

@@ -1,0 +1,1 @@
+"""PROMISED: teams, quotas, cohorts, queues."""

@@ -1,0 +1,9 @@
+"""Django's view of the room."""
+
+from django.apps import AppConfig
+
+
+class QueuesConfig(AppConfig):
+    """PROMISED: teams, quotas, cohorts, queues."""
+
+    name = "queues"

@@ -1,0 +1,27 @@
+"""Tables of the promises."""
+
+from queues.models.cohorts import Cohort
+from queues.models.flavors import ResourceFlavor, Topology, TopologyLevel
+from queues.models.priorities import PriorityClass
+from queues.models.queues import ClusterQueue, LocalQueue
+from queues.models.quotas import FlavorQuota
+from queues.models.teams import Membership, Namespace, PlatformRole, Team
+from queues.models.tokens import ApiToken
+from queues.models.users import User
+
+__all__ = [
+    "ApiToken",
+    "ClusterQueue",
+    "Cohort",
+    "FlavorQuota",
+    "LocalQueue",
+    "Membership",
+    "Namespace",
+    "PlatformRole",
+    "PriorityClass",
+    "ResourceFlavor",
+    "Team",
+    "Topology",
+    "TopologyLevel",
+    "User",
+]

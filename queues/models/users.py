@@ -1,0 +1,7 @@
+"""People who sign in, and service accounts that only hold tokens."""
+
+from django.contrib.auth.models import AbstractUser
+
+
+class User(AbstractUser):
+    """A person or a service account. What they may do stands in roles and memberships."""

@@ -1,0 +1,1 @@
+"""RUNNING: nodes, workloads, the cycle that admits and places."""

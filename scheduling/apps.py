@@ -1,0 +1,9 @@
+"""Django's view of the room."""
+
+from django.apps import AppConfig
+
+
+class SchedulingConfig(AppConfig):
+    """RUNNING: nodes, workloads, the cycle that admits and places."""
+
+    name = "scheduling"

@@ -1,0 +1,1 @@
+"""The pure heart of scheduling: snapshot in, plan out. Standard library only."""

@@ -1,0 +1,73 @@
+"""What a cycle decided. Every pending workload gets exactly one decision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduling.engine.snapshot import Assignment, Memory
+from scheduling.engine.terms import (
+    BlockerCode,
+    EvictionReason,
+    PendingReason,
+    PreemptionReason,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """One thing that stands in the way of a pending workload, with its numbers.
+
+    ``needed`` and ``available`` are in canonical units of ``resource``; None where the blocker
+    is not about an amount. ``where`` names the queue, cohort, flavor, level or node; ``facts``
+    carries what else the sentence of this code needs (``{"ahead": 3}``).
+    """
+
+    code: BlockerCode
+    resource: str = ""
+    needed: int | None = None
+    available: int | None = None
+    where: str = ""
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Start the whole gang on these nodes. ``borrows``: GPUs etc. above nominal, by resource."""
+
+    workload: str
+    assignments: tuple[Assignment, ...]
+    borrows: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Take quota and nodes from an admitted workload."""
+
+    workload: str
+    reason: EvictionReason
+    preemptor: str | None = None
+    right: PreemptionReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Keep a workload pending, and say why. ``position`` counts from 1 inside its queue."""
+
+    workload: str
+    reason: PendingReason
+    blockers: tuple[Blocker, ...]
+    position: int | None = None
+
+
+Decision = Admit | Evict | Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The decisions of one cycle in the order in which they were taken, and its memory.
+
+    ``work`` counts what the cycle did (``heads``, ``nodes_scanned``, ``trials`` ...).
+    """
+
+    decisions: tuple[Decision, ...]
+    memory: Memory = Memory()
+    work: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,279 @@
+"""The world as one frozen value: all that a decision may depend on.
+
+Amounts are integers in canonical units (``cpu`` in millicores, ``memory`` in bytes, anything
+else in whole units). Instants are seconds since the epoch. Every mapping is keyed by name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scheduling.engine.terms import (
+    BorrowWithinCohort,
+    QueueingStrategy,
+    ReclaimWithinCohort,
+    StopPolicy,
+    TopologyMode,
+    Undeclared,
+    WithinClusterQueue,
+)
+
+CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
+PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
+
+Amounts = Mapping[str, int]
+
+
+class FlavorResource(NamedTuple):
+    """One column of the quota table, e.g. ``("h100-sxm", "nvidia.com/gpu")``."""
+
+    flavor: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one node of the quota tree is promised of one flavor-resource."""
+
+    nominal: int
+    borrowing_limit: int | None = None  # None: may borrow whatever the cohort has free
+    lending_limit: int | None = None  # None: may lend all that is unused
+
+
+NOTHING = Quota(nominal=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A mark on nodes that keeps pods away unless they tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A pod's or flavor's permission to use tainted nodes. Empty effect: every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Return whether this toleration covers ``taint`` (Kubernetes' rule)."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if not self.key:
+            return self.operator == "Exists"
+        if self.key != taint.key:
+            return False
+        return self.operator == "Exists" or self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Named levels of nearness, outermost first; each level is a node label."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A kind of node. Its nodes are those that carry all of ``node_labels``."""
+
+    name: str
+    node_labels: Mapping[str, str] = field(default_factory=dict)
+    node_taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    topology: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine. ``unmanaged`` is what pods outside the platform already take of it."""
+
+    name: str
+    labels: Mapping[str, str]
+    allocatable: Amounts
+    taints: tuple[Taint, ...] = ()
+    ready: bool = True
+    schedulable: bool = True
+    unmanaged: Amounts = field(default_factory=dict)
+
+    @property
+    def usable(self) -> bool:
+        """Return whether new pods may be placed here."""
+        return self.ready and self.schedulable
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """Queues that lend to each other; cohorts form a tree by ``parent``."""
+
+    name: str
+    parent: str | None = None
+    quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
+    fair_weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorQuotas:
+    """One flavor of a resource group with its quota for each covered resource."""
+
+    flavor: str
+    quotas: Mapping[str, Quota]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources that come from one flavor together; flavors in order of preference."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotas, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """A queue's rights to evict. Kueue's defaults."""
+
+    within_cluster_queue: WithinClusterQueue = WithinClusterQueue.NEVER
+    reclaim_within_cohort: ReclaimWithinCohort = ReclaimWithinCohort.NEVER
+    borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort.NEVER
+    max_priority_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterQueue:
+    """A team's share of the cluster.
+
+    ``inactive`` holds the code of why the queue cannot admit (``FlavorNotFound`` ...), or "".
+    ``reclaimable`` false: what it borrows is not taken back by others (Volcano).
+    ``namespaces`` None: nobody may use it; otherwise the names that its selector allows.
+    """
+
+    name: str
+    cohort: str | None
+    groups: tuple[ResourceGroup, ...]
+    preemption: Preemption = Preemption()
+    queueing_strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO
+    stop_policy: StopPolicy = StopPolicy.NONE
+    undeclared: Undeclared = Undeclared.BLOCK
+    reclaimable: bool = True
+    inactive: str = ""
+    fair_weight: float = 1.0
+
+    @property
+    def quotas(self) -> dict[FlavorResource, Quota]:
+        """Return the quota of each flavor-resource that the queue lists."""
+        return {
+            FlavorResource(flavor.flavor, resource): quota
+            for group in self.groups
+            for flavor in group.flavors
+            for resource, quota in flavor.quotas.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRequest:
+    """Where the pods of a pod set must or should stand together.
+
+    ``level`` is a node label of the topology; None with ``unconstrained``.
+    """
+
+    mode: TopologyMode
+    level: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Identical pods of a workload. ``requests`` is what ONE pod asks for."""
+
+    name: str
+    count: int
+    requests: Amounts
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    topology: TopologyRequest | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What an admitted pod set got: a flavor for each resource, and pods on each node.
+
+    ``nodes`` is empty where the flavors have no nodes (quota only).
+    """
+
+    pod_set: str
+    count: int
+    flavors: Mapping[str, str]
+    nodes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """Quota and nodes that a workload holds since ``admitted_at``."""
+
+    admitted_at: float
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """The unit of admission: a gang that starts whole or not at all.
+
+    ``queue`` None: outside every queue; placed without quota, never preempts nor is preempted.
+    ``blocked`` is the code of a reason, known from the rows, that keeps it out of the cycle
+    (missing or stopped local queue, foreign namespace), or "".
+    ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
+    ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
+    """
+
+    key: str
+    name: str
+    queue: str | None
+    priority: int
+    created_at: float
+    pod_sets: tuple[PodSet, ...]
+    admission: Admission | None = None
+    releasing: bool = False
+    preemptible: bool = True
+    blocked: str = ""
+    ceiling_queue: str | None = None
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Capacity freed for a preemptor and kept for it until ``expires_at``.
+
+    ``assignments`` is where the preemptor is going to stand.
+    """
+
+    workload: str
+    assignments: tuple[Assignment, ...]
+    victims: tuple[str, ...]
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What one cycle remembers for the next; stored with the cycle's decisions."""
+
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything a cycle decides on. Equal snapshots give equal plans."""
+
+    now: float
+    flavors: Mapping[str, Flavor]
+    topologies: Mapping[str, Topology]
+    nodes: tuple[Node, ...]
+    cohorts: Mapping[str, Cohort]
+    cluster_queues: Mapping[str, ClusterQueue]
+    workloads: tuple[Workload, ...]
+    memory: Memory = Memory()

@@ -1,0 +1,137 @@
+"""The engine's words: states, reasons and policies. Models and doors reuse them."""
+
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """Where a workload stands. Evicted is an event that leads back to Pending or to Inactive."""
+
+    PENDING = "pending"
+    ADMITTED = "admitted"
+    RUNNING = "running"
+    FINISHED = "finished"
+    INACTIVE = "inactive"
+
+
+class Outcome(StrEnum):
+    """How a finished workload ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class PendingReason(StrEnum):
+    """One summary word for why a workload waits. Source: ``admission.md`` K82."""
+
+    PENDING_EVALUATION = "PendingEvaluation"
+    NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed"
+    WAITING_FOR_PREEMPTED_WORKLOADS = "WaitingForPreemptedWorkloads"
+    MISCONFIGURED = "Misconfigured"
+    SUSPENDED = "Suspended"
+    ON_HOLD = "OnHold"
+
+
+class BlockerCode(StrEnum):
+    """What exactly stands in the way. Source: ``product.md`` 1.3, the why-pending card."""
+
+    QUEUE_STOPPED = "QUEUE_STOPPED"
+    QUEUE_MISSING = "QUEUE_MISSING"
+    QUEUE_INACTIVE = "QUEUE_INACTIVE"
+    NAMESPACE_NOT_ALLOWED = "NAMESPACE_NOT_ALLOWED"
+    BEHIND_IN_QUEUE = "BEHIND_IN_QUEUE"
+    QUOTA_NOMINAL = "QUOTA_NOMINAL"
+    BORROW_LIMIT = "BORROW_LIMIT"
+    LENDER_BUSY = "LENDER_BUSY"
+    COHORT_EXHAUSTED = "COHORT_EXHAUSTED"
+    FLAVOR_MISMATCH = "FLAVOR_MISMATCH"
+    TAINT = "TAINT"
+    GANG_NO_FIT = "GANG_NO_FIT"
+    TOPOLOGY_NO_DOMAIN = "TOPOLOGY_NO_DOMAIN"
+    FRAGMENTED = "FRAGMENTED"
+    IMPOSSIBLE = "IMPOSSIBLE"
+    WAITING_PREEMPTION = "WAITING_PREEMPTION"
+    CLAIMED = "CLAIMED"
+
+
+class EvictionReason(StrEnum):
+    """Why a workload lost its admission. Source: ``admission.md`` 2.3."""
+
+    PREEMPTED = "Preempted"
+    NODE_FAILURES = "NodeFailures"
+    CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
+    LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+    DEACTIVATED = "Deactivated"
+
+
+class PreemptionReason(StrEnum):
+    """By which right a preemptor takes a victim. Source: ``admission.md`` 2.1."""
+
+    IN_CLUSTER_QUEUE = "InClusterQueue"
+    IN_COHORT_RECLAMATION = "InCohortReclamation"
+    IN_COHORT_FAIR_SHARING = "InCohortFairSharing"
+    IN_COHORT_RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+class QueueingStrategy(StrEnum):
+    """StrictFIFO: the head blocks the queue. BestEffortFIFO: the next one may pass."""
+
+    STRICT_FIFO = "StrictFIFO"
+    BEST_EFFORT_FIFO = "BestEffortFIFO"
+
+
+class WithinClusterQueue(StrEnum):
+    """Whom a workload may evict in its own queue."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    LOWER_OR_NEWER_EQUAL_PRIORITY = "LowerOrNewerEqualPriority"
+
+
+class ReclaimWithinCohort(StrEnum):
+    """Whom an owner may evict to get lent quota back."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+    ANY = "Any"
+
+
+class BorrowWithinCohort(StrEnum):
+    """Whether a workload may evict others while its queue borrows."""
+
+    NEVER = "Never"
+    LOWER_PRIORITY = "LowerPriority"
+
+
+class StopPolicy(StrEnum):
+    """None: open. Hold: nothing new. HoldAndDrain: nothing new, running work is evicted."""
+
+    NONE = "None"
+    HOLD = "Hold"
+    HOLD_AND_DRAIN = "HoldAndDrain"
+
+
+class Undeclared(StrEnum):
+    """What a queue does with a requested resource that it does not list (``admission.md`` K19)."""
+
+    BLOCK = "BlockUndeclared"
+    IGNORE = "IgnoreUndeclared"
+
+
+class TopologyMode(StrEnum):
+    """How strictly the pods of a pod set stay together."""
+
+    REQUIRED = "required"
+    PREFERRED = "preferred"
+    UNCONSTRAINED = "unconstrained"
+
+
+class Holding(StrEnum):
+    """On which ground GPUs are held: own nominal quota, a loan, or outside every queue."""
+
+    NOMINAL = "nominal"
+    BORROWED = "borrowed"
+    UNMANAGED = "unmanaged"

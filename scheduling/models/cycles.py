@@ -1,0 +1,34 @@
+"""What the scheduler did, cycle by cycle."""
+
+from django.db import models
+from django.utils import timezone
+
+
+class Cycle(models.Model):
+    """One run of the engine. ``memory`` is what the next one must know.
+
+    ``snapshot`` and ``plan`` are kept where something was decided, so that the cycle can be
+    decided again at the desk.
+    """
+
+    at = models.DateTimeField(default=timezone.now, db_index=True)
+    fence = models.PositiveBigIntegerField()
+    holder = models.CharField(max_length=255)
+    duration_ms = models.PositiveIntegerField(default=0)
+    admitted = models.PositiveIntegerField(default=0)
+    evicted = models.PositiveIntegerField(default=0)
+    held = models.PositiveIntegerField(default=0)
+    stale = models.PositiveIntegerField(default=0)
+    last_change = models.PositiveBigIntegerField(
+        default=0
+    )  # id of the newest Change it saw
+    memory = models.JSONField(default=dict)
+    work = models.JSONField(default=dict)
+    snapshot = models.JSONField(null=True)
+    plan = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"cycle {self.pk}: {self.admitted} admitted, {self.evicted} evicted"

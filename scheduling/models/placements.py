@@ -1,0 +1,73 @@
+"""What an admitted workload holds: quota and nodes."""
+
+from django.db import models
+from django.db.models import Q
+
+from queues.models.fields import NameField
+from scheduling.models.workloads import Workload
+
+
+class Admission(models.Model):
+    """Quota and nodes held by a workload, from its admission until the backend released them.
+
+    ``evicted_at`` set and ``released_at`` not: the pods are being stopped and still hold both.
+    """
+
+    workload = models.ForeignKey(Workload, models.CASCADE, related_name="admissions")
+    cluster_queue = NameField(blank=True)  # "" outside every queue
+    admitted_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True)
+    evicted_at = models.DateTimeField(null=True, blank=True)
+    eviction_reason = models.CharField(max_length=40, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("workload", "admitted_at")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workload"],
+                condition=Q(released_at=None),
+                name="one_open_admission_per_workload",
+            ),
+            models.CheckConstraint(
+                condition=Q(released_at=None)
+                | Q(released_at__gte=models.F("admitted_at")),
+                name="admission_ends_after_it_began",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["cluster_queue"],
+                condition=Q(released_at=None),
+                name="open_admissions_by_queue",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.workload} in {self.cluster_queue}"
+
+
+class Placement(models.Model):
+    """Pods of one pod set on one node. ``node`` "" where the flavor has no nodes (quota only)."""
+
+    admission = models.ForeignKey(Admission, models.CASCADE, related_name="placements")
+    pod_set = NameField()
+    node = NameField(blank=True)
+    count = models.PositiveIntegerField()
+    flavors = models.JSONField(default=dict)  # resource -> flavor
+    requests = models.JSONField(default=dict)  # of one pod, as they were at admission
+
+    class Meta:
+        ordering = ("admission", "pod_set", "node")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["admission", "pod_set", "node"], name="one_placement_per_node"
+            ),
+            models.CheckConstraint(
+                condition=Q(count__gte=1), name="placement_has_pods"
+            ),
+        ]
+        indexes = [models.Index(fields=["node"], name="placement_by_node")]
+
+    def __str__(self) -> str:
+        return f"{self.count} x {self.pod_set} on {self.node}"

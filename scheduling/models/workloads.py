@@ -1,0 +1,190 @@
+"""What people want to run, and the story of each."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from queues.models import Team
+from queues.models.fields import NameField
+from scheduling.engine.terms import Outcome, Status, TopologyMode
+
+STATUS_LABELS = [
+    (Status.PENDING.value, _("Pending")),
+    (Status.ADMITTED.value, _("Admitted")),
+    (Status.RUNNING.value, _("Running")),
+    (Status.FINISHED.value, _("Finished")),
+    (Status.INACTIVE.value, _("Inactive")),
+]
+OUTCOME_LABELS = [
+    (Outcome.SUCCEEDED.value, _("Succeeded")),
+    (Outcome.FAILED.value, _("Failed")),
+    (Outcome.CANCELLED.value, _("Cancelled")),
+]
+
+
+class Workload(models.Model):
+    """The unit of admission: a gang that starts whole or not at all.
+
+    ``status`` has one writer, ``scheduling.lifecycle``. ``version`` grows with every change
+    that a running decision must notice.
+    """
+
+    uid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    namespace = NameField()
+    name = NameField()
+    kind = models.CharField(
+        max_length=64, default="Workload"
+    )  # of the submitted document
+    queue_name = NameField(
+        blank=True
+    )  # LocalQueue in ``namespace``; "" runs outside every queue
+    ceiling_queue = NameField(blank=True)  # a ClusterQueue that only bounds the size
+    team = models.ForeignKey(
+        Team, models.SET_NULL, null=True, blank=True, related_name="workloads"
+    )
+    submitted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+    )
+    priority = models.IntegerField(default=0)
+    priority_class = NameField(blank=True)
+    labels = models.JSONField(default=dict, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)
+    min_member = models.PositiveIntegerField(null=True, blank=True)
+    role_minima = models.JSONField(default=dict, blank=True)
+    elastic = models.BooleanField(default=False)
+    preemptible = models.BooleanField(default=True)
+    stateless = models.BooleanField(default=False)
+    expected_duration_s = models.PositiveIntegerField(null=True, blank=True)
+    max_execution_time_s = models.PositiveIntegerField(null=True, blank=True)
+    checkpoint_interval_s = models.PositiveIntegerField(null=True, blank=True)
+    on_failure = models.CharField(max_length=8, default="restart")
+    max_retries = models.PositiveIntegerField(null=True, blank=True)
+    template = models.JSONField(null=True, blank=True)  # the submitted document, whole
+    warnings = models.JSONField(
+        default=list, blank=True
+    )  # coded, as answered at submission
+
+    status = models.CharField(
+        max_length=8, choices=STATUS_LABELS, default=Status.PENDING.value
+    )
+    outcome = models.CharField(max_length=9, choices=OUTCOME_LABELS, blank=True)
+    pending_reason = models.CharField(max_length=40, blank=True)
+    blockers = models.JSONField(
+        default=list, blank=True
+    )  # ordered; engine.plan.Blocker as JSON
+    position = models.PositiveIntegerField(
+        null=True, blank=True
+    )  # in its ClusterQueue, from 1
+    gpus = models.PositiveIntegerField(
+        default=0
+    )  # of the whole gang, for lists and sums
+    created_at = models.DateTimeField(default=timezone.now)
+    admitted_at = models.DateTimeField(
+        null=True, blank=True
+    )  # of the admission now held
+    started_at = models.DateTimeField(null=True, blank=True)  # of the run now on
+    finished_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ("-created_at", "uid")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=[s.value for s in Status]),
+                name="workload_status_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status=Status.FINISHED.value, outcome__in=[o.value for o in Outcome]
+                )
+                | (~Q(status=Status.FINISHED.value) & Q(outcome="")),
+                name="workload_outcome_when_finished",
+            ),
+            models.CheckConstraint(
+                condition=~Q(name="") & ~Q(namespace=""), name="workload_is_named"
+            ),
+            models.UniqueConstraint(
+                fields=["namespace", "kind", "name"],
+                condition=~Q(status=Status.FINISHED.value),
+                name="one_live_workload_per_name",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["status", "-created_at"], name="workload_by_status"),
+            models.Index(fields=["team", "-created_at"], name="workload_by_team"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class PodSet(models.Model):
+    """Identical pods of a workload. ``requests`` is what ONE pod asks for."""
+
+    workload = models.ForeignKey(Workload, models.CASCADE, related_name="pod_sets")
+    position = models.PositiveSmallIntegerField()
+    name = NameField()
+    count = models.PositiveIntegerField()
+    min_count = models.PositiveIntegerField(null=True, blank=True)
+    requests = models.JSONField(default=dict)
+    node_selector = models.JSONField(default=dict, blank=True)
+    tolerations = models.JSONField(default=list, blank=True)
+    topology_mode = models.CharField(
+        max_length=16, blank=True, choices=[(m.value, m.value) for m in TopologyMode]
+    )
+    topology_level = models.CharField(max_length=317, blank=True)  # a node label
+    slice_level = models.CharField(max_length=317, blank=True)
+    slice_size = models.PositiveIntegerField(null=True, blank=True)
+    subgroup_size = models.PositiveIntegerField(null=True, blank=True)
+    min_subgroups = models.PositiveIntegerField(null=True, blank=True)
+    device_locality = models.CharField(max_length=16, default="any")
+
+    class Meta:
+        ordering = ("workload", "position")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workload", "name"], name="one_pod_set_per_name"
+            ),
+            models.CheckConstraint(condition=Q(count__gte=1), name="pod_set_has_pods"),
+            models.CheckConstraint(
+                condition=Q(min_count=None)
+                | Q(min_count__gte=1, min_count__lte=models.F("count")),
+                name="pod_set_min_within_count",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} x {self.count}"
+
+
+class WorkloadEvent(models.Model):
+    """One line of a workload's story. Append-only.
+
+    ``kind``: submitted, admitted, started, evicted, released, requeued, loan_opened, loan_closed,
+    finished, cancelled ... ``facts`` holds the numbers of its sentence.
+    """
+
+    workload = models.ForeignKey(Workload, models.CASCADE, related_name="events")
+    at = models.DateTimeField(default=timezone.now)
+    kind = models.CharField(max_length=24)
+    reason = models.CharField(max_length=40, blank=True)
+    facts = models.JSONField(default=dict, blank=True)
+    other = (
+        models.ForeignKey(  # the preemptor of a victim, or the victim of a preemptor
+            Workload, models.SET_NULL, null=True, blank=True, related_name="+"
+        )
+    )
+
+    class Meta:
+        ordering = ("workload", "id")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.reason}"

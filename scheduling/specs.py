@@ -1,0 +1,92 @@
+"""What somebody wants to run, and on what, as plain data: every door builds one of these. Pure.
+
+Amounts are integers in canonical units and belong to ONE pod.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySpec:
+    """Where the pods of a pod set stand together. ``level``: a node label or its last part."""
+
+    mode: str  # required | preferred | unconstrained
+    level: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SliceSpec:
+    """Groups of ``size`` pods, each inside one domain of ``level``."""
+
+    level: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubgroupSpec:
+    """Subgroups of ``size`` pods, of which at least ``min_subgroups`` start together."""
+
+    size: int
+    min_subgroups: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetSpec:
+    """Identical pods of a workload."""
+
+    name: str
+    count: int
+    requests: Mapping[str, int]
+    min_count: int | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, str], ...] = ()
+    topology: TopologySpec | None = None
+    slice: SliceSpec | None = None
+    subgroup: SubgroupSpec | None = None
+    device_locality: str = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSpec:
+    """What somebody wants to run (``decisions.md`` 9).
+
+    ``queue`` "" runs outside every queue. ``ceiling_queue`` is a ClusterQueue that only bounds
+    the size. ``priority`` is used where no ``priority_class`` is named. ``template`` is the
+    submitted document, stored whole and exported unchanged.
+    """
+
+    namespace: str
+    name: str
+    pod_sets: tuple[PodSetSpec, ...]
+    queue: str = ""
+    kind: str = "Workload"
+    priority_class: str = ""
+    priority: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    ceiling_queue: str = ""
+    min_member: int | None = None
+    role_minima: Mapping[str, int] = field(default_factory=dict)
+    elastic: bool = False
+    preemptible: bool = True
+    stateless: bool = False
+    expected_duration_s: int | None = None
+    max_execution_time_s: int | None = None
+    checkpoint_interval_s: int | None = None
+    on_failure: str = "restart"
+    max_retries: int | None = None
+    template: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """A machine as its cluster reports it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, str], ...] = ()
+    capacity: Mapping[str, int] = field(default_factory=dict)
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    ready: bool = True
+    schedulable: bool = True
