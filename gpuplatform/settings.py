@@ -40,9 +40,7 @@ HOME.mkdir(mode=0o700, parents=True, exist_ok=True)
 SECRET_KEY = secret_key(HOME)
 DEBUG = env_bool("DEBUG")
 ALLOWED_HOSTS = env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1],testserver").split(",")
-CSRF_TRUSTED_ORIGINS = [
-    origin for origin in env("CSRF_TRUSTED_ORIGINS").split(",") if origin
-]
+CSRF_TRUSTED_ORIGINS = [origin for origin in env("CSRF_TRUSTED_ORIGINS").split(",") if origin]
 if env_bool("BEHIND_TLS_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
@@ -107,9 +105,7 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # ---- database and broker: the embedded pair unless told otherwise -----------------------------
 DATABASES = {
-    "default": dj_database_url.parse(
-        env("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}")
-    )
+    "default": dj_database_url.parse(env("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}"))
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
@@ -143,9 +139,7 @@ CELERY_TASK_SOFT_TIME_LIMIT = 100
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_TASK_PUBLISH_RETRY = (
-    False  # a lost wake-up costs one beat tick, a hanging request more
-)
+CELERY_TASK_PUBLISH_RETRY = False  # a lost wake-up costs one beat tick, a hanging request more
 CELERY_TIMEZONE = "UTC"
 
 # ---- people ----------------------------------------------------------------------------------
@@ -224,9 +218,7 @@ EMAIL_BACKEND = env("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBac
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}
-    },
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
     "loggers": {"celery": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},

@@ -28,15 +28,9 @@ Path = tuple[Ordered, ...]
 def apportion(total: Decimal, weights: Mapping[K, Exact]) -> dict[K, Decimal]:
     """Split ``total`` in proportion to ``weights``; the parts add up to it exactly.
 
-    Args:
-        total: amount to split, in whole cents; a negative one is split as its absolute value.
-        weights: share of each key, not negative, in any common unit.
-
-    Returns:
-        One amount for each key of ``weights``, in cents, less than a cent from its exact share.
-
-    Raises:
-        ValueError: not whole cents, a negative weight, or nothing to split an amount by.
+    ``total`` is in whole cents; a negative one is split as its absolute value. ``weights``
+    are not negative, in any common unit. Each part is less than a cent from its exact share.
+    ValueError: not whole cents, a negative weight, or nothing to split an amount by.
     """
     cents = to_cents(total)
     exact_weights = {key: Fraction(weight) for key, weight in weights.items()}
@@ -48,9 +42,7 @@ def apportion(total: Decimal, weights: Mapping[K, Exact]) -> dict[K, Decimal]:
             raise ValueError(f"nothing to split {total} by")
         return {key: from_units(0) for key in weights}
 
-    quotas = {
-        key: abs(cents) * weight / weight_sum for key, weight in exact_weights.items()
-    }
+    quotas = {key: abs(cents) * weight / weight_sum for key, weight in exact_weights.items()}
     return _signed(_hamilton(abs(cents), quotas), negative=cents < 0)
 
 
@@ -58,10 +50,7 @@ def split_cents(total: Decimal, amounts: Mapping[K, Fraction]) -> dict[K, Decima
     """Round exact ``amounts`` (any sign) down or up to the cent so that they add up to ``total``.
 
     Unlike ``apportion`` nothing is scaled: ``total`` must be the exact sum rounded down or up
-    (conformance FORMAT.md 5, one node of the tree).
-
-    Raises:
-        ValueError: ``total`` is not the sum of ``amounts`` rounded down or up to the cent.
+    (conformance FORMAT.md 5, one node of the tree); anything else is a ValueError.
     """
     cents = to_cents(total)
     sign = -1 if cents < 0 else 1
@@ -93,9 +82,7 @@ def split_tree(total: Decimal, leaves: Mapping[Path, Fraction]) -> dict[Path, De
 
 def _hamilton(cents: int, quotas: Mapping[K, Fraction]) -> dict[K, int]:
     """Round quotas (in cents) so that they sum to ``cents``, which is not negative."""
-    floors = {
-        key: quota.numerator // quota.denominator for key, quota in quotas.items()
-    }
+    floors = {key: quota.numerator // quota.denominator for key, quota in quotas.items()}
     missing = cents - sum(floors.values())
     assert 0 <= missing <= len(floors), f"{missing} cents to give to {len(floors)} keys"
     by_remainder = sorted(
@@ -109,7 +96,4 @@ def _hamilton(cents: int, quotas: Mapping[K, Fraction]) -> dict[K, int]:
 
 def _signed(cents_by_key: Mapping[K, int], *, negative: bool) -> dict[K, Decimal]:
     """Return the parts as amounts, with the sign of what was split."""
-    return {
-        key: from_units(-cents if negative else cents)
-        for key, cents in cents_by_key.items()
-    }
+    return {key: from_units(-cents if negative else cents) for key, cents in cents_by_key.items()}

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -12,7 +12,13 @@ from finops.allocation.facts import Facts, IdlePolicy, Policy, UsageFact
 from finops.allocation.findings import Finding, bill_findings
 from finops.allocation.idle import idle_ledger
 from finops.allocation.metering import clip, cut_by_day
-from finops.allocation.money import HOURS_PLACES, ZERO, from_units, round_half_up
+from finops.allocation.money import (
+    HOURS_PLACES,
+    RATE_PLACES,
+    ZERO,
+    from_units,
+    round_half_up,
+)
 from finops.allocation.pricing import PriceList
 from finops.allocation.tally import (
     Ledger,
@@ -43,8 +49,8 @@ class DayAmount:
 class BillLine:
     """One row of a bill; either ``team`` or ``bucket`` is set.
 
-    ``quantity`` is in GPU-hours (6 decimals). ``unit_price`` is None when several prices, or
-    none, were in force. ``lender`` is the lending queue of a borrowed line. ``hidden`` lines
+    ``quantity`` is in GPU-hours (6 decimals). ``unit_price`` (8 decimals) is None when
+    several prices, or none, were in force. ``lender`` is the lending queue of a borrowed line. ``hidden`` lines
     are left out of team pages, never out of sums. ``days`` (lines of use only) add up to
     ``amount``.
     """
@@ -142,17 +148,12 @@ def month_bill(facts: Facts, policy: Policy) -> MonthBill:
 
 def _capacity_by_flavor(facts: Facts, prices: PriceList) -> dict[str, Tally]:
     """Return hours and cost of everything that is paid for, used or not."""
-    ledger = Ledger()
+    capacity: dict[str, Tally] = defaultdict(Tally)
     for fact in facts.capacity:
         window = clip(fact.start, fact.end, facts.period.window)
         for piece in prices.pieces(fact.flavor, window) if window else ():
-            ledger.charge(_capacity_key(fact.flavor), fact.gpus, piece)
-    return {key.flavor: tally for key, tally in ledger.items()}
-
-
-def _capacity_key(flavor: str) -> LineKey:
-    """Return a key to count capacity under; it never becomes a line."""
-    return LineKey("idle", owner_account(None, "", frozenset()), "idle", flavor)
+            capacity[fact.flavor].charge(fact.gpus, piece)
+    return dict(capacity)
 
 
 def _direct_ledger(facts: Facts, prices: PriceList) -> Ledger:
@@ -163,20 +164,17 @@ def _direct_ledger(facts: Facts, prices: PriceList) -> Ledger:
         window = clip(use.start, use.end, facts.period.window)
         if window is None or not use.gpus:
             continue
-        key = _direct_key(use, billed_teams)
+        tally = ledger[_direct_key(use, billed_teams)]
         for piece in prices.pieces(use.flavor, window):
-            ledger.charge(key, use.gpus, piece)
+            tally.charge(use.gpus, piece)
             for day, part in cut_by_day(piece.window, facts.period.time_zone):
-                gpu_hours = use.gpus * type(piece)(part, piece.unit_price).hours
-                ledger[key].days[day].add(gpu_hours, piece.cost(gpu_hours))
+                tally.days[day].charge(use.gpus, replace(piece, window=part))
     return ledger
 
 
 def _direct_key(use: UsageFact, billed_teams: frozenset[str]) -> LineKey:
     account = owner_account(use.team, use.queue, billed_teams)
-    return LineKey(
-        "direct", account, KIND_BY_HOLDING[use.holding], use.flavor, use.lender or ""
-    )
+    return LineKey("direct", account, KIND_BY_HOLDING[use.holding], use.flavor, use.lender or "")
 
 
 def _lines_in_cents(
@@ -187,12 +185,8 @@ def _lines_in_cents(
     assert sum((tally.cost for _, tally in rows), ZERO) == capacity_cost
     total = round_half_up(capacity_cost)
     cents = split_tree(total, {_path(key): tally.cost for key, tally in rows})
-    lines = tuple(
-        _line(facts, policy, key, tally, cents[_path(key)]) for key, tally in rows
-    )
-    assert sum((line.amount for line in lines), from_units(0)) == total, (
-        "a cent went missing"
-    )
+    lines = tuple(_line(facts, policy, key, tally, cents[_path(key)]) for key, tally in rows)
+    assert sum((line.amount for line in lines), from_units(0)) == total, "a cent went missing"
     return lines
 
 
@@ -200,10 +194,9 @@ def _path(key: LineKey) -> tuple[str, tuple[bool, str], tuple[str, str, str]]:
     return (key.origin, key.account, (key.kind, key.flavor, key.lender))
 
 
-def _line(
-    facts: Facts, policy: Policy, key: LineKey, tally: Tally, amount: Decimal
-) -> BillLine:
+def _line(facts: Facts, policy: Policy, key: LineKey, tally: Tally, amount: Decimal) -> BillLine:
     name = key.account.name
+    price = tally.unit_price
     return BillLine(
         team=None if key.account.is_bucket else name,
         bucket=name if key.account.is_bucket else None,
@@ -212,7 +205,7 @@ def _line(
         flavor=key.flavor or None,
         lender=key.lender or None,
         quantity=round_half_up(tally.gpu_hours, HOURS_PLACES),
-        unit_price=tally.unit_price,
+        unit_price=None if price is None else round_half_up(price, RATE_PLACES),
         amount=amount,
         currency=facts.period.currency,
         policy=policy.idle,
@@ -227,9 +220,7 @@ def _days(tally: Tally, amount: Decimal) -> tuple[DayAmount, ...]:
         return ()
     cents = split_cents(amount, {day: part.cost for day, part in tally.days.items()})
     return tuple(
-        DayAmount(
-            day, round_half_up(tally.days[day].gpu_hours, HOURS_PLACES), cents[day]
-        )
+        DayAmount(day, round_half_up(tally.days[day].gpu_hours, HOURS_PLACES), cents[day])
         for day in sorted(tally.days)
     )
 
@@ -256,9 +247,7 @@ def _totals(facts: Facts, lines: tuple[BillLine, ...]) -> Totals:
     )
 
 
-def _flavor_hours(
-    capacity: Mapping[str, Tally], direct: Ledger
-) -> tuple[FlavorHours, ...]:
+def _flavor_hours(capacity: Mapping[str, Tally], direct: Ledger) -> tuple[FlavorHours, ...]:
     used: dict[str, Fraction] = defaultdict(Fraction)
     for key, tally in direct.items():
         used[key.flavor] += tally.gpu_hours
@@ -266,7 +255,5 @@ def _flavor_hours(
     for flavor in sorted({*capacity, *used}):
         paid = capacity[flavor].gpu_hours if flavor in capacity else ZERO
         hours = (paid, used[flavor], paid - used[flavor])
-        rows.append(
-            FlavorHours(flavor, *(round_half_up(part, HOURS_PLACES) for part in hours))
-        )
+        rows.append(FlavorHours(flavor, *(round_half_up(part, HOURS_PLACES) for part in hours)))
     return tuple(rows)

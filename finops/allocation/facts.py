@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import pairwise
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from finops.allocation.money import InvalidField, require_count, require_decimal
+from finops.allocation.money import InvalidFieldError, require_count, require_decimal
 
 Holding = Literal["nominal", "borrowed", "unmanaged"]
 IdlePolicy = Literal["separate", "hidden", "proportional", "even", "owner", "owner_net"]
@@ -42,11 +43,11 @@ class Period:
     def __post_init__(self) -> None:
         _keep_window_in_utc(self)
         if not self.currency:
-            raise InvalidField("currency", "must not be empty")
+            raise InvalidFieldError("currency", "must not be empty")
         try:
             ZoneInfo(self.time_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise InvalidField("time_zone", f"unknown: {self.time_zone!r}") from error
+            raise InvalidFieldError("time_zone", f"unknown: {self.time_zone!r}") from error
 
     @property
     def window(self) -> Window:
@@ -108,9 +109,9 @@ class UsageFact:
         require_count("gpus", self.gpus)
         _require_choice("holding", self.holding, get_args(Holding))
         if self.team == "":
-            raise InvalidField("team", "must not be empty; None means no owner")
+            raise InvalidFieldError("team", "must not be empty; None means no owner")
         if self.lender is not None and self.holding != "borrowed":
-            raise InvalidField("lender", f"given for GPUs held as {self.holding}")
+            raise InvalidFieldError("lender", f"given for GPUs held as {self.holding}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class QuotaFact:
         _keep_window_in_utc(self)
         require_count("nominal", self.nominal)
         if self.team == "":
-            raise InvalidField("team", "must not be empty; None means no owner")
+            raise InvalidFieldError("team", "must not be empty; None means no owner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +166,10 @@ class Facts:
     def __post_init__(self) -> None:
         # Two prices or twice the same node would be billed twice; nobody could see it later.
         _refuse_overlap("prices", ((fact.flavor, fact) for fact in self.prices))
-        _refuse_overlap(
-            "capacity", ((f"{f.node}/{f.flavor}", f) for f in self.capacity)
-        )
+        _refuse_overlap("capacity", ((f"{f.node}/{f.flavor}", f) for f in self.capacity))
         _refuse_overlap("quotas", ((f"{f.queue}/{f.flavor}", f) for f in self.quotas))
-        if any(
-            price.currency not in {None, self.period.currency} for price in self.prices
-        ):
-            raise InvalidField(
+        if any(price.currency not in {None, self.period.currency} for price in self.prices):
+            raise InvalidFieldError(
                 "prices", f"currency is not the period's {self.period.currency}"
             )
 
@@ -194,15 +191,15 @@ def _keep_window_in_utc(fact: Period | Dated) -> None:
         if instant is None:
             continue
         if instant.utcoffset() is None:
-            raise InvalidField(field, "must have a time zone")
+            raise InvalidFieldError(field, "must have a time zone")
         object.__setattr__(fact, field, instant.astimezone(UTC))
     if fact.end is not None and fact.end <= fact.start:
-        raise InvalidField("end", "must be after start")
+        raise InvalidFieldError("end", "must be after start")
 
 
 def _require_choice(field: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InvalidField(field, f"must be one of {', '.join(choices)}, not {value!r}")
+        raise InvalidFieldError(field, f"must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _refuse_overlap(field: str, rows: Iterable[tuple[str, Dated]]) -> None:
@@ -211,8 +208,6 @@ def _refuse_overlap(field: str, rows: Iterable[tuple[str, Dated]]) -> None:
         by_key[key].append(fact)
     for key, facts in by_key.items():
         facts.sort(key=lambda fact: fact.start)
-        for earlier, later in zip(facts, facts[1:], strict=False):
+        for earlier, later in pairwise(facts):
             if earlier.end is None or earlier.end > later.start:
-                raise InvalidField(
-                    field, f"{key} overlaps from {later.start.isoformat()}"
-                )
+                raise InvalidFieldError(field, f"{key} overlaps from {later.start.isoformat()}")

@@ -6,8 +6,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal
 
-from finops.allocation.facts import Facts
-from finops.allocation.metering import clip
+from finops.allocation.facts import CapacityFact, Facts, UsageFact
+from finops.allocation.metering import clip, gpu_hours
 from finops.allocation.money import HOURS_PLACES, ZERO, round_half_up
 from finops.allocation.pricing import PriceList
 from finops.allocation.tally import UNALLOCATED, Ledger, Tally
@@ -47,16 +47,19 @@ def _unpriced(facts: Facts) -> Iterator[Finding]:
     """Hours without a price cost nothing on the bill, which is never what was meant."""
     prices = PriceList(facts.prices)
     hours: dict[tuple[str, str], Fraction] = {}
-    rows = [("capacity", fact) for fact in facts.capacity]
-    for source, fact in [*rows, *(("usage", use) for use in facts.usage)]:
+    rows: list[tuple[str, CapacityFact | UsageFact]] = [
+        *(("capacity", fact) for fact in facts.capacity),
+        *(("usage", fact) for fact in facts.usage),
+    ]
+    for source, fact in rows:
         window = clip(fact.start, fact.end, facts.period.window)
         for piece in prices.pieces(fact.flavor, window) if window else ():
             if piece.unit_price is None and fact.gpus:
                 key = (source, fact.flavor)
                 hours[key] = hours.get(key, ZERO) + fact.gpus * piece.hours
-    for (source, flavor), gpu_hours in hours.items():
+    for (source, flavor), unpriced in hours.items():
         subject = {"flavor": flavor, "source": source}
-        numbers = {"gpu_hours": round_half_up(gpu_hours, HOURS_PLACES)}
+        numbers = {"gpu_hours": round_half_up(unpriced, HOURS_PLACES)}
         yield Finding("unpriced", "critical", subject, numbers)
 
 
@@ -69,9 +72,7 @@ def _over_allocation(ledger: Ledger, total: Fraction) -> Iterator[Finding]:
         yield Finding(
             "over_allocation",
             "info" if is_small else "warning",
-            {"flavor": key.flavor, "resource": "gpu"}
-            if key.flavor
-            else {"resource": "gpu"},
+            {"flavor": key.flavor, "resource": "gpu"} if key.flavor else {"resource": "gpu"},
             _amount_and_ratio(-tally.cost, ratio),
         )
 
@@ -92,14 +93,13 @@ def _unallocated(ledger: Ledger, total: Fraction) -> Iterator[Finding]:
 def _unknown_teams(facts: Facts) -> Iterator[Finding]:
     """Name the teams that hold GPUs and are on nobody's list."""
     hours: dict[str, Fraction] = {}
+    billed_teams = facts.billed_teams
     for use in facts.usage:
-        window = clip(use.start, use.end, facts.period.window)
-        if window is None or use.team is None or use.team in facts.billed_teams:
-            continue
-        held = use.gpus * Fraction((window.end - window.start).total_seconds()) / 3600
-        hours[use.team] = hours.get(use.team, ZERO) + held
-    for team, gpu_hours in hours.items():
-        numbers = {"gpu_hours": round_half_up(gpu_hours, HOURS_PLACES)}
+        if use.team is not None and use.team not in billed_teams:
+            held = gpu_hours(use.gpus, use.start, use.end, facts.period.window)
+            hours[use.team] = hours.get(use.team, ZERO) + held
+    for team in [team for team, held in hours.items() if held]:
+        numbers = {"gpu_hours": round_half_up(hours[team], HOURS_PLACES)}
         yield Finding("unknown_team", "warning", {"team": team}, numbers)
 
 

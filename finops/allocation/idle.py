@@ -31,26 +31,17 @@ def idle_ledger(
 ) -> Ledger:
     """Return the idle and over-allocation lines under ``policy``.
 
-    Args:
-        facts: the period's facts.
-        policy: who pays.
-        prices: the facts' prices.
-        capacity: hours and cost of each flavor that has capacity.
-        direct: the lines of use, all of origin direct.
-
-    Returns:
-        Lines whose cost is exactly capacity cost minus direct cost.
+    ``capacity`` has the hours and cost of each flavor that is paid for, ``direct`` the lines
+    of use. The cost of the returned lines is exactly capacity cost minus direct cost.
     """
     if policy.idle in {"owner", "owner_net"}:
         return owner_idle(facts, prices, repay_lent=policy.idle == "owner")
     ledger = Ledger()
     for pool, rest in _unused_by_pool(policy, capacity, direct).items():
         if rest.cost < 0 or (not rest.cost and rest.gpu_hours < 0):
-            _put(
-                ledger,
-                LineKey("over_allocation", OVER_ALLOCATION, "over_allocation", pool),
-                rest,
-            )
+            # Nobody's use is scaled down: the excess is shown, and looked into (finops.md 2.5).
+            key = LineKey("over_allocation", OVER_ALLOCATION, "over_allocation", pool)
+            _put(ledger, key, rest)
         elif policy.idle in {"separate", "hidden"}:
             _put(ledger, LineKey("idle", IDLE, "idle", pool), rest)
         else:
@@ -78,9 +69,7 @@ def _unused_by_pool(
     return unused
 
 
-def _weights(
-    facts: Facts, policy: Policy, direct: Ledger, pool: str
-) -> dict[Account, Fraction]:
+def _weights(facts: Facts, policy: Policy, direct: Ledger, pool: str) -> dict[Account, Fraction]:
     """Return the share of each account: equal for teams, or by direct cost in the pool.
 
     Buckets take part in the proportional split: what nobody owns causes idle like the rest.
@@ -94,24 +83,18 @@ def _weights(
     return weights
 
 
-def _share(
-    ledger: Ledger, pool: str, rest: Tally, weights: Mapping[Account, Fraction]
-) -> None:
+def _share(ledger: Ledger, pool: str, rest: Tally, weights: Mapping[Account, Fraction]) -> None:
     weight_sum = sum(weights.values(), ZERO)
     if not weight_sum:
         # Nobody used the pool: sharing would have to invent a payer (finops.md 2.2).
-        _put(
-            ledger, LineKey("idle", IDLE_UNATTRIBUTED, "idle_unattributed", pool), rest
-        )
+        _put(ledger, LineKey("idle", IDLE_UNATTRIBUTED, "idle_unattributed", pool), rest)
         return
     for account, weight in weights.items():
         part = weight / weight_sum
         _put(ledger, LineKey("idle", account, "idle_share", pool), rest, part)
 
 
-def _put(
-    ledger: Ledger, key: LineKey, rest: Tally, part: Fraction = Fraction(1)
-) -> None:
+def _put(ledger: Ledger, key: LineKey, rest: Tally, part: Fraction = Fraction(1)) -> None:
     tally = ledger[key]
     tally.add(rest.gpu_hours * part, rest.cost * part)
     tally.unit_prices |= rest.unit_prices

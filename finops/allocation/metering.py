@@ -25,9 +25,7 @@ def clip(start: datetime, end: datetime | None, window: Window) -> Window | None
     return Window(first, last) if first < last else None
 
 
-def gpu_hours(
-    gpus: int, start: datetime, end: datetime | None, window: Window
-) -> Fraction:
+def gpu_hours(gpus: int, start: datetime, end: datetime | None, window: Window) -> Fraction:
     """Return the GPU-hours of ``gpus`` held in ``[start, end)``, clipped to ``window``."""
     part = clip(start, end, window)
     return gpus * hours_between(part.start, part.end) if part else Fraction(0)
@@ -52,9 +50,7 @@ def cut_by_day(window: Window, time_zone: str) -> Iterator[tuple[date, Window]]:
     start = window.start
     while start < window.end:
         end = min(_midnight(day + timedelta(days=1), time_zone), window.end)
-        if (
-            start < end
-        ):  # a zone that jumps over a day leaves an empty one (Samoa, 2011)
+        if start < end:  # a zone that jumps over a day leaves an empty one (Samoa, 2011)
             yield day, Window(start, end)
         start = max(start, end)
         day += timedelta(days=1)
@@ -63,6 +59,4 @@ def cut_by_day(window: Window, time_zone: str) -> Iterator[tuple[date, Window]]:
 @lru_cache(maxsize=4096)
 def _midnight(day: date, time_zone: str) -> datetime:
     """Return the instant a local day begins, in UTC."""
-    return datetime(
-        day.year, day.month, day.day, tzinfo=ZoneInfo(time_zone)
-    ).astimezone(UTC)
+    return datetime(day.year, day.month, day.day, tzinfo=ZoneInfo(time_zone)).astimezone(UTC)

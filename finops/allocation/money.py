@@ -12,7 +12,7 @@ RATE_PLACES = 8  # prices as stored, NUMERIC(18,8)
 Exact = Decimal | Fraction | int
 
 
-class InvalidField(ValueError):  # noqa: N818 - reads as the sentence it is raised with
+class InvalidFieldError(ValueError):
     """A value that cannot be meant; ``field`` names it for the form or the API."""
 
     def __init__(self, field: str, message: str) -> None:
@@ -37,11 +37,7 @@ def from_units(units: int, places: int = 2) -> Decimal:
 
 
 def to_cents(amount: Decimal) -> int:
-    """Return ``amount`` in cents.
-
-    Raises:
-        ValueError: it is not finite or not whole cents.
-    """
+    """Return ``amount`` in cents; ValueError if it is not finite or not whole cents."""
     if not amount.is_finite():
         raise ValueError(f"not an amount: {amount}")
     cents = Fraction(amount) * 100
@@ -53,21 +49,19 @@ def to_cents(amount: Decimal) -> int:
 def require_decimal(field: str, value: object) -> Decimal:
     """Return a finite Decimal that is not negative; a float is refused, not converted."""
     if isinstance(value, bool) or not isinstance(value, Decimal | int):
-        raise InvalidField(
-            field, f"must be a decimal number, not {type(value).__name__}"
-        )
+        raise InvalidFieldError(field, f"must be a decimal number, not {type(value).__name__}")
     number = Decimal(value)
     if not number.is_finite():
-        raise InvalidField(field, "must be a finite number")
+        raise InvalidFieldError(field, "must be a finite number")
     if number < 0:
-        raise InvalidField(field, "must not be negative")
+        raise InvalidFieldError(field, "must not be negative")
     return number
 
 
 def require_count(field: str, value: object) -> int:
     """Return a whole number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidField(field, f"must be a whole number, not {type(value).__name__}")
+        raise InvalidFieldError(field, f"must be a whole number, not {type(value).__name__}")
     if value < 0:
-        raise InvalidField(field, "must not be negative")
+        raise InvalidFieldError(field, "must not be negative")
     return value

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from finops.allocation.money import (
-    InvalidField,
+    InvalidFieldError,
     require_count,
     require_decimal,
     round_half_up,
@@ -23,27 +23,18 @@ SHOWN_PLACES = 4
 class NodeCost:
     """What a node costs to own and run. Amounts are in one currency.
 
-    Attributes:
-        purchase_price: paid once for the node.
-        years: time over which it is written off.
-        availability: part of that time the node can be sold, above 0, at most 1. It raises
-            the price of an hour; billing all hours of a month then recovers more than the
-            purchase (finops.md 2.9.6).
-        gpus: GPUs of the node.
-        watts_per_gpu: draw of a GPU under load, taken for every hour.
-        pue: power usage effectiveness of the site, at least 1.
-        kwh_price: price of a kWh.
-        operations_per_hour: people, space, licences, per node and hour.
+    ``availability`` raises the price of an hour: billing all hours of a month then recovers
+    more than the purchase (finops.md 2.9.6).
     """
 
-    purchase_price: Decimal
-    years: Decimal
-    availability: Decimal
+    purchase_price: Decimal  # once, for the node
+    years: Decimal  # time over which it is written off
+    availability: Decimal  # part of that time it can be sold, above 0, at most 1
     gpus: int
-    watts_per_gpu: Decimal
-    pue: Decimal
+    watts_per_gpu: Decimal  # under load, taken for every hour
+    pue: Decimal  # power usage effectiveness of the site, at least 1
     kwh_price: Decimal
-    operations_per_hour: Decimal
+    operations_per_hour: Decimal  # people, space, licences, for the node
 
     def __post_init__(self) -> None:
         require_count("gpus", self.gpus)
@@ -51,11 +42,11 @@ class NodeCost:
             require_decimal(field.name, getattr(self, field.name))
         for name in ("years", "availability", "gpus"):
             if not getattr(self, name):
-                raise InvalidField(name, "must be above 0")
+                raise InvalidFieldError(name, "must be above 0")
         if self.availability > 1:
-            raise InvalidField("availability", "must be at most 1 (0.9 is 90 %)")
+            raise InvalidFieldError("availability", "must be at most 1 (0.9 is 90 %)")
         if self.pue < 1:
-            raise InvalidField("pue", "must be at least 1")
+            raise InvalidFieldError("pue", "must be at least 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +102,5 @@ def token_price(
     hourly = Fraction(require_decimal("node_per_hour", node_per_hour))
     rate = Fraction(require_decimal("tokens_per_second", tokens_per_second))
     if not rate:
-        raise InvalidField("tokens_per_second", "must be above 0")
+        raise InvalidFieldError("tokens_per_second", "must be above 0")
     return round_half_up(hourly * 1_000_000 / (rate * 3600), places)

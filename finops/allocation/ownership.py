@@ -27,6 +27,7 @@ from finops.allocation.tally import (
 )
 
 Gauge = tuple[str, str, str | None]  # measure, queue, team of the quota
+Changes = dict[datetime, Counter[Gauge]]
 
 
 @dataclass(slots=True)
@@ -36,16 +37,10 @@ class _Levels:
     gauges: Counter[Gauge] = field(default_factory=Counter)
 
     def total(self, measure: str) -> int:
-        return sum(
-            gpus for (name, _, _), gpus in self.gauges.items() if name == measure
-        )
+        return sum(gpus for (name, _, _), gpus in self.gauges.items() if name == measure)
 
     def by_queue(self, measure: str) -> dict[str, int]:
-        return {
-            queue: gpus
-            for (name, queue, _), gpus in self.gauges.items()
-            if name == measure
-        }
+        return {queue: gpus for (name, queue, _), gpus in self.gauges.items() if name == measure}
 
     def owners(self) -> dict[str, str | None]:
         return {queue: team for name, queue, team in self.gauges if name == "nominal"}
@@ -78,7 +73,7 @@ def owner_idle(facts: Facts, prices: PriceList, *, repay_lent: bool) -> Ledger:
         rows = list(_rows(levels, flavor, billed_teams, repay_lent=repay_lent))
         for piece in prices.pieces(flavor, window):
             for key, gpus in rows:
-                ledger.charge(key, gpus, piece)
+                ledger[key].charge(gpus, piece)
     for key, tally in ledger.items():
         # Shown as the lent hours given back: the hours are positive, the money is not.
         if key.kind == "loan_income":
@@ -101,9 +96,7 @@ def _rows(
             )
     for queue, owned_gpus in owned.items():
         team = owners.get(queue)
-        account = (
-            owner_account(team, queue, billed_teams) if team else UNALLOCATED_QUEUE
-        )
+        account = owner_account(team, queue, billed_teams) if team else UNALLOCATED_QUEUE
         yield LineKey("idle", account, "idle_owned", flavor), owned_gpus
     unquota = max(ZERO, room - sum(net_idle.values(), ZERO))
     yield LineKey("idle", IDLE, "idle", flavor), unquota
@@ -113,7 +106,7 @@ def _rows(
 
 def _constant_stretches(facts: Facts) -> Iterator[tuple[str, Window, _Levels]]:
     """Give each stretch between two events, flavor by flavor, with the levels in it."""
-    changes_by_flavor: dict[str, dict[datetime, Counter[Gauge]]] = {}
+    changes_by_flavor: dict[str, Changes] = {}
     for flavor, gauge, gpus, window in _gauged(facts):
         changes = changes_by_flavor.setdefault(flavor, defaultdict(Counter))
         changes[window.start][gauge] += gpus

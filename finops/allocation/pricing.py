@@ -27,9 +27,7 @@ class PricedPiece:
 
     def cost(self, gpu_hours: Fraction) -> Fraction:
         """Return what ``gpu_hours`` cost at this price; without one 0, and a finding says so."""
-        return (
-            ZERO if self.unit_price is None else gpu_hours * Fraction(self.unit_price)
-        )
+        return ZERO if self.unit_price is None else gpu_hours * Fraction(self.unit_price)
 
 
 class PriceList:

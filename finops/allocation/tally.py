@@ -53,9 +53,7 @@ UNKNOWN_TEAM = bucket("unknown_team")
 UNALLOCATED = (UNALLOCATED_LABEL, UNALLOCATED_QUEUE, UNKNOWN_TEAM)
 
 
-def owner_account(
-    team: str | None, queue: str, billed_teams: frozenset[str]
-) -> Account:
+def owner_account(team: str | None, queue: str, billed_teams: frozenset[str]) -> Account:
     """Return where a team's share lands; without a known team, a bucket that says why."""
     if team is None:
         return UNALLOCATED_QUEUE if queue else UNALLOCATED_LABEL
@@ -84,6 +82,11 @@ class Sum:
         self.gpu_hours += gpu_hours
         self.cost += cost
 
+    def charge(self, gpus: Fraction | int, piece: PricedPiece) -> None:
+        """Add ``gpus`` held for a priced stretch of time."""
+        gpu_hours = gpus * piece.hours
+        self.add(gpu_hours, piece.cost(gpu_hours))
+
 
 @dataclass(slots=True)
 class Tally(Sum):
@@ -91,6 +94,12 @@ class Tally(Sum):
 
     unit_prices: set[Decimal | None] = field(default_factory=set)
     days: dict[date, Sum] = field(default_factory=lambda: defaultdict(Sum))
+
+    def charge(self, gpus: Fraction | int, piece: PricedPiece) -> None:
+        """Add ``gpus`` held for a priced stretch of time, and remember the price."""
+        if gpus:
+            Sum.charge(self, gpus, piece)
+            self.unit_prices.add(piece.unit_price)
 
     @property
     def unit_price(self) -> Decimal | None:
@@ -103,15 +112,6 @@ class Ledger(defaultdict[LineKey, Tally]):
 
     def __init__(self) -> None:
         super().__init__(Tally)
-
-    def charge(self, key: LineKey, gpus: Fraction | int, piece: PricedPiece) -> None:
-        """Add ``gpus`` held for a priced stretch of time."""
-        gpu_hours = gpus * piece.hours
-        if not gpu_hours:
-            return
-        tally = self[key]
-        tally.add(gpu_hours, piece.cost(gpu_hours))
-        tally.unit_prices.add(piece.unit_price)
 
     def rows(self) -> Iterator[tuple[LineKey, Tally]]:
         """Give the lines that are about something, in the order of the bill (FORMAT.md 6)."""

@@ -28,9 +28,7 @@ class BillingPeriod(models.Model):
     ends_at = models.DateTimeField()
     time_zone = models.CharField(max_length=64, default="UTC")
     currency = models.CharField(max_length=3, default="EUR")
-    idle_policy = models.CharField(
-        max_length=16, choices=IdlePolicy, default=IdlePolicy.SEPARATE
-    )
+    idle_policy = models.CharField(max_length=16, choices=IdlePolicy, default=IdlePolicy.SEPARATE)
     status = models.CharField(max_length=12, default="open")
     rebuilt_at = models.DateTimeField(null=True, blank=True)
     capacity_cost = models.DecimalField(max_digits=14, decimal_places=2, default=0)
@@ -57,9 +55,7 @@ class Bill(models.Model):
     """What one team owes for one period; ``team`` None is the central account."""
 
     period = models.ForeignKey(BillingPeriod, models.CASCADE, related_name="bills")
-    team = models.ForeignKey(
-        Team, models.PROTECT, null=True, blank=True, related_name="bills"
-    )
+    team = models.ForeignKey(Team, models.PROTECT, null=True, blank=True, related_name="bills")
     total = models.DecimalField(max_digits=14, decimal_places=2, default=0)
     # Day ("2026-06-01") -> kind of line -> amount as text; sums to the lines, for the chart.
     by_day = models.JSONField(default=dict)
@@ -67,11 +63,10 @@ class Bill(models.Model):
     class Meta:
         ordering = ("period", "team")
         constraints = [
+            models.UniqueConstraint(fields=["period", "team"], name="one_bill_per_team"),
             models.UniqueConstraint(
-                fields=["period", "team"],
-                name="one_bill_per_team",
-                nulls_distinct=False,
-            )
+                fields=["period"], condition=Q(team=None), name="one_central_account"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -83,15 +78,11 @@ class BillLine(models.Model):
 
     bill = models.ForeignKey(Bill, models.CASCADE, related_name="lines")
     number = models.PositiveIntegerField()
-    kind = models.CharField(
-        max_length=24
-    )  # gpu_direct, gpu_borrowed, idle_share, idle ...
+    kind = models.CharField(max_length=24)  # gpu_direct, gpu_borrowed, idle_share, idle ...
     flavor = NameField(blank=True)
     cluster_queue = NameField(blank=True)
     lender = NameField(blank=True)
-    quantity = models.DecimalField(
-        max_digits=20, decimal_places=6, null=True
-    )  # GPU-hours
+    quantity = models.DecimalField(max_digits=20, decimal_places=6, null=True)  # GPU-hours
     unit_price = models.DecimalField(max_digits=18, decimal_places=8, null=True)
     amount = models.DecimalField(max_digits=14, decimal_places=2)
     currency = models.CharField(max_length=3)
@@ -100,9 +91,7 @@ class BillLine(models.Model):
     class Meta:
         ordering = ("bill", "number")
         constraints = [
-            models.UniqueConstraint(
-                fields=["bill", "number"], name="one_line_per_number"
-            )
+            models.UniqueConstraint(fields=["bill", "number"], name="one_line_per_number")
         ]
 
     def __str__(self) -> str:

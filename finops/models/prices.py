@@ -32,9 +32,7 @@ class Price(models.Model):
     currency = models.CharField(max_length=3, default="EUR")
     valid_from = models.DateTimeField()
     valid_to = models.DateTimeField(null=True, blank=True)
-    source = models.CharField(
-        max_length=64, default="declared"
-    )  # declared, opencost, litellm ...
+    source = models.CharField(max_length=64, default="declared")  # declared, opencost, litellm ...
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     created_by = models.ForeignKey(
@@ -48,9 +46,7 @@ class Price(models.Model):
     class Meta:
         ordering = ("unit", "subject", "valid_from")
         constraints = [
-            models.CheckConstraint(
-                condition=Q(amount__gte=0), name="price_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(amount__gte=0), name="price_not_negative"),
             models.CheckConstraint(
                 condition=Q(valid_to=None) | Q(valid_to__gt=F("valid_from")),
                 name="price_ends_after_it_began",

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractUser
 
 from gpuplatform.common.middleware import current_request_id
 from gpuplatform.common.models import AuditEntry
 
 
 def record(
-    actor: AbstractBaseUser | None,
+    actor: AbstractUser | None,
     action: str,
     subject: tuple[str, str],
     *,
@@ -30,7 +30,7 @@ def record(
         team: slug of the team concerned, so that its lead may read the entry.
     """
     AuditEntry.objects.create(
-        actor=actor,
+        actor=actor,  # type: ignore[misc]  # the room above decides which user model it is
         actor_name=actor.get_username() if actor else "system",
         action=action,
         subject_kind=subject[0],

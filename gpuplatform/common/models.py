@@ -44,9 +44,7 @@ class AuditEntry(models.Model):
         ordering = ("-id",)
         verbose_name_plural = "audit entries"
         indexes = [
-            models.Index(
-                fields=["subject_kind", "subject", "-id"], name="audit_by_subject"
-            )
+            models.Index(fields=["subject_kind", "subject", "-id"], name="audit_by_subject")
         ]
 
     def __str__(self) -> str:

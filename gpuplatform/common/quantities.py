@@ -18,13 +18,9 @@ _SCALES = {
     "u": Decimal("1e-6"),
     "m": Decimal("1e-3"),
     **{suffix: Decimal(1000) ** power for power, suffix in enumerate("kMGTPE", 1)},
-    **{
-        f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)
-    },
+    **{f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", 1)},
 }
-_BINARY = [
-    (1024**power, f"{suffix}i") for power, suffix in reversed([*enumerate("KMGTPE", 1)])
-]
+_BINARY = [(1024**power, f"{suffix}i") for power, suffix in reversed([*enumerate("KMGTPE", 1)])]
 
 
 def parse_quantity(resource: str, text: object) -> int:

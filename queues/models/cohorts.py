@@ -16,9 +16,7 @@ class Cohort(Versioned):
     )
     fair_weight = models.DecimalField(max_digits=12, decimal_places=6, default=1)
     fairness = models.CharField(max_length=8, choices=Fairness, default=Fairness.NONE)
-    implicit = models.BooleanField(
-        default=False
-    )  # only named by others, never declared
+    implicit = models.BooleanField(default=False)  # only named by others, never declared
     quota_source = models.CharField(
         max_length=8, choices=QuotaSource, default=QuotaSource.DECLARED
     )
@@ -27,12 +25,8 @@ class Cohort(Versioned):
         ordering = ("name",)
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="cohort_has_a_name"),
-            models.CheckConstraint(
-                condition=~Q(parent=F("id")), name="cohort_not_its_own_parent"
-            ),
-            models.CheckConstraint(
-                condition=Q(fair_weight__gte=0), name="cohort_weight_not_neg"
-            ),
+            models.CheckConstraint(condition=~Q(parent=F("id")), name="cohort_not_its_own_parent"),
+            models.CheckConstraint(condition=Q(fair_weight__gte=0), name="cohort_weight_not_neg"),
             models.CheckConstraint(
                 condition=Q(fairness__in=Fairness.values), name="cohort_fairness_known"
             ),

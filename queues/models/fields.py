@@ -1,13 +1,20 @@
 """Columns that several tables share."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
+
+if TYPE_CHECKING:  # the class is generic for the type checker only
+    from django.db.models.expressions import Combinable
+
+    _CharField = models.CharField[str | Combinable, str]
+else:
+    _CharField = models.CharField
 
 NAME_LENGTH = 253  # a DNS subdomain, as Kubernetes allows for names
 
 
-class NameField(models.CharField):  # type: ignore[type-arg]
+class NameField(_CharField):
     """The name of an object or of another object, as Kubernetes spells names."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

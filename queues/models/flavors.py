@@ -11,17 +11,13 @@ class ResourceFlavor(Versioned):
     name = NameField(unique=True)
     node_labels = models.JSONField(default=dict, blank=True)
     node_taints = models.JSONField(default=list, blank=True)  # [{key, value, effect}]
-    tolerations = models.JSONField(
-        default=list, blank=True
-    )  # [{key, operator, value, effect}]
+    tolerations = models.JSONField(default=list, blank=True)  # [{key, operator, value, effect}]
     topology = NameField(blank=True)  # by name: the topology may be declared later
 
     class Meta:
         ordering = ("name",)
         constraints = [
-            models.CheckConstraint(
-                condition=~models.Q(name=""), name="flavor_has_a_name"
-            )
+            models.CheckConstraint(condition=~models.Q(name=""), name="flavor_has_a_name")
         ]
 
     def __str__(self) -> str:
@@ -37,9 +33,7 @@ class Topology(Versioned):
         ordering = ("name",)
         verbose_name_plural = "topologies"
         constraints = [
-            models.CheckConstraint(
-                condition=~models.Q(name=""), name="topology_has_a_name"
-            )
+            models.CheckConstraint(condition=~models.Q(name=""), name="topology_has_a_name")
         ]
 
     def __str__(self) -> str:
@@ -51,9 +45,7 @@ class TopologyLevel(models.Model):
 
     topology = models.ForeignKey(Topology, models.CASCADE, related_name="levels")
     position = models.PositiveSmallIntegerField()
-    node_label = models.CharField(
-        max_length=317
-    )  # prefix/name of a Kubernetes label key
+    node_label = models.CharField(max_length=317)  # prefix/name of a Kubernetes label key
 
     class Meta:
         ordering = ("topology", "position")
@@ -61,9 +53,7 @@ class TopologyLevel(models.Model):
             models.UniqueConstraint(
                 fields=["topology", "position"], name="one_level_per_position"
             ),
-            models.UniqueConstraint(
-                fields=["topology", "node_label"], name="one_level_per_label"
-            ),
+            models.UniqueConstraint(fields=["topology", "node_label"], name="one_level_per_label"),
         ]
 
     def __str__(self) -> str:

@@ -31,9 +31,7 @@ class ClusterQueue(Versioned):
         choices=QueueingStrategy,
         default=QueueingStrategy.BEST_EFFORT_FIFO,
     )
-    stop_policy = models.CharField(
-        max_length=16, choices=StopPolicy, default=StopPolicy.NONE
-    )
+    stop_policy = models.CharField(max_length=16, choices=StopPolicy, default=StopPolicy.NONE)
     fair_weight = models.DecimalField(max_digits=12, decimal_places=6, default=1)
     # A JSON label selector; None admits no namespace, {} admits all (Kueue's rule).
     namespace_selector = models.JSONField(null=True, blank=True)
@@ -50,9 +48,7 @@ class ClusterQueue(Versioned):
     reclaimable = models.BooleanField(
         default=True
     )  # false: others never take back what it borrows
-    undeclared = models.CharField(
-        max_length=20, choices=Undeclared, default=Undeclared.BLOCK
-    )
+    undeclared = models.CharField(max_length=20, choices=Undeclared, default=Undeclared.BLOCK)
     # What a manifest said that has no column of its own; exported unchanged.
     carried = models.JSONField(default=dict, blank=True)
 
@@ -60,9 +56,7 @@ class ClusterQueue(Versioned):
         ordering = ("name",)
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="queue_has_a_name"),
-            models.CheckConstraint(
-                condition=Q(fair_weight__gte=0), name="queue_weight_not_neg"
-            ),
+            models.CheckConstraint(condition=Q(fair_weight__gte=0), name="queue_weight_not_neg"),
             models.CheckConstraint(
                 condition=Q(queueing_strategy__in=QueueingStrategy.values),
                 name="queue_strategy_known",
@@ -96,17 +90,13 @@ class LocalQueue(Versioned):
     namespace = NameField()
     name = NameField()
     cluster_queue = NameField()
-    stop_policy = models.CharField(
-        max_length=16, choices=StopPolicy, default=StopPolicy.NONE
-    )
+    stop_policy = models.CharField(max_length=16, choices=StopPolicy, default=StopPolicy.NONE)
     fair_weight = models.DecimalField(max_digits=12, decimal_places=6, default=1)
 
     class Meta:
         ordering = ("namespace", "name")
         constraints = [
-            models.UniqueConstraint(
-                fields=["namespace", "name"], name="one_local_queue_per_name"
-            ),
+            models.UniqueConstraint(fields=["namespace", "name"], name="one_local_queue_per_name"),
             models.CheckConstraint(
                 condition=~Q(name="") & ~Q(namespace="") & ~Q(cluster_queue=""),
                 name="local_queue_is_named",

@@ -49,9 +49,7 @@ class FlavorQuota(models.Model):
                 fields=["cohort", "flavor", "resource"],
                 name="one_quota_per_cohort_column",
             ),
-            models.CheckConstraint(
-                condition=Q(nominal__gte=0), name="nominal_not_negative"
-            ),
+            models.CheckConstraint(condition=Q(nominal__gte=0), name="nominal_not_negative"),
             models.CheckConstraint(
                 condition=Q(borrowing_limit=None) | Q(borrowing_limit__gte=0),
                 name="borrowing_limit_not_negative",

@@ -7,7 +7,7 @@ from queues.choices import AccountingMode, Role, TeamRole
 from queues.models.fields import NameField, Versioned
 
 
-class Team(Versioned):
+class Team(Versioned):  # type: ignore[django-manager-missing]  # knox is untyped
     """A tenant: owns queues and namespaces, gets a bill."""
 
     name = models.SlugField(max_length=63, unique=True)
@@ -25,9 +25,7 @@ class Team(Versioned):
                 condition=models.Q(accounting_mode__in=AccountingMode.values),
                 name="team_accounting_mode_known",
             ),
-            models.CheckConstraint(
-                condition=~models.Q(name=""), name="team_has_a_name"
-            ),
+            models.CheckConstraint(condition=~models.Q(name=""), name="team_has_a_name"),
         ]
 
     def __str__(self) -> str:
@@ -38,17 +36,13 @@ class Membership(models.Model):
     """Somebody's place in a team."""
 
     team = models.ForeignKey(Team, models.CASCADE, related_name="memberships")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=8, choices=TeamRole, default=TeamRole.MEMBER)
 
     class Meta:
         ordering = ("team", "user")
         constraints = [
-            models.UniqueConstraint(
-                fields=["team", "user"], name="one_membership_per_team"
-            ),
+            models.UniqueConstraint(fields=["team", "user"], name="one_membership_per_team"),
             models.CheckConstraint(
                 condition=models.Q(role__in=TeamRole.values),
                 name="membership_role_known",
@@ -92,9 +86,7 @@ class Namespace(Versioned):
     class Meta:
         ordering = ("name",)
         constraints = [
-            models.CheckConstraint(
-                condition=~models.Q(name=""), name="namespace_has_a_name"
-            )
+            models.CheckConstraint(condition=~models.Q(name=""), name="namespace_has_a_name")
         ]
 
     def __str__(self) -> str:

@@ -6,14 +6,12 @@ from knox.models import AbstractAuthToken
 from queues.models.teams import Team
 
 
-class ApiToken(AbstractAuthToken):
+class ApiToken(AbstractAuthToken):  # type: ignore[misc]  # knox is untyped
     """A token of knox with a name, scopes and, if given, a limit to one team."""
 
     name = models.CharField(max_length=64)
     scopes = models.JSONField(default=list)  # e.g. ["read", "workloads:submit"]
-    team = models.ForeignKey(
-        Team, models.CASCADE, null=True, blank=True, related_name="tokens"
-    )
+    team = models.ForeignKey(Team, models.CASCADE, null=True, blank=True, related_name="tokens")
     last_used_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -3,5 +3,5 @@
 from django.contrib.auth.models import AbstractUser
 
 
-class User(AbstractUser):
+class User(AbstractUser):  # type: ignore[django-manager-missing]  # knox is untyped
     """A person or a service account. What they may do stands in roles and memberships."""

@@ -19,9 +19,7 @@ class Cycle(models.Model):
     evicted = models.PositiveIntegerField(default=0)
     held = models.PositiveIntegerField(default=0)
     stale = models.PositiveIntegerField(default=0)
-    last_change = models.PositiveBigIntegerField(
-        default=0
-    )  # id of the newest Change it saw
+    last_change = models.PositiveBigIntegerField(default=0)  # id of the newest Change it saw
     memory = models.JSONField(default=dict)
     work = models.JSONField(default=dict)
     snapshot = models.JSONField(null=True)

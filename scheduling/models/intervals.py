@@ -39,17 +39,13 @@ class UsageInterval(Interval):
 
     admission = models.ForeignKey(Admission, models.CASCADE, related_name="usage")
     workload = models.ForeignKey(Workload, models.CASCADE, related_name="usage")
-    team = models.ForeignKey(
-        Team, models.PROTECT, null=True, blank=True, related_name="usage"
-    )
+    team = models.ForeignKey(Team, models.PROTECT, null=True, blank=True, related_name="usage")
     cluster_queue = NameField(blank=True)
     namespace = NameField(blank=True)
     flavor = NameField(blank=True)
     resource = models.CharField(max_length=317)
     amount = models.PositiveBigIntegerField()
-    holding = models.CharField(
-        max_length=9, choices=[(h.value, h.value) for h in Holding]
-    )
+    holding = models.CharField(max_length=9, choices=[(h.value, h.value) for h in Holding])
     lender = NameField(blank=True)  # cluster queue or cohort
 
     class Meta:

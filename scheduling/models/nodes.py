@@ -15,9 +15,7 @@ class Node(Versioned):
     allocatable = models.JSONField(default=dict, blank=True)
     ready = models.BooleanField(default=True)
     schedulable = models.BooleanField(default=True)  # false: cordoned
-    unmanaged = models.JSONField(
-        default=dict, blank=True
-    )  # taken by pods outside the platform
+    unmanaged = models.JSONField(default=dict, blank=True)  # taken by pods outside the platform
 
     class Meta:
         ordering = ("name",)

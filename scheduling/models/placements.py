@@ -30,8 +30,7 @@ class Admission(models.Model):
                 name="one_open_admission_per_workload",
             ),
             models.CheckConstraint(
-                condition=Q(released_at=None)
-                | Q(released_at__gte=models.F("admitted_at")),
+                condition=Q(released_at=None) | Q(released_at__gte=models.F("admitted_at")),
                 name="admission_ends_after_it_began",
             ),
         ]
@@ -63,9 +62,7 @@ class Placement(models.Model):
             models.UniqueConstraint(
                 fields=["admission", "pod_set", "node"], name="one_placement_per_node"
             ),
-            models.CheckConstraint(
-                condition=Q(count__gte=1), name="placement_has_pods"
-            ),
+            models.CheckConstraint(condition=Q(count__gte=1), name="placement_has_pods"),
         ]
         indexes = [models.Index(fields=["node"], name="placement_by_node")]
 

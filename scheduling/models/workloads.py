@@ -36,12 +36,8 @@ class Workload(models.Model):
     uid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     namespace = NameField()
     name = NameField()
-    kind = models.CharField(
-        max_length=64, default="Workload"
-    )  # of the submitted document
-    queue_name = NameField(
-        blank=True
-    )  # LocalQueue in ``namespace``; "" runs outside every queue
+    kind = models.CharField(max_length=64, default="Workload")  # of the submitted document
+    queue_name = NameField(blank=True)  # LocalQueue in ``namespace``; "" runs outside every queue
     ceiling_queue = NameField(blank=True)  # a ClusterQueue that only bounds the size
     team = models.ForeignKey(
         Team, models.SET_NULL, null=True, blank=True, related_name="workloads"
@@ -68,28 +64,16 @@ class Workload(models.Model):
     on_failure = models.CharField(max_length=8, default="restart")
     max_retries = models.PositiveIntegerField(null=True, blank=True)
     template = models.JSONField(null=True, blank=True)  # the submitted document, whole
-    warnings = models.JSONField(
-        default=list, blank=True
-    )  # coded, as answered at submission
+    warnings = models.JSONField(default=list, blank=True)  # coded, as answered at submission
 
-    status = models.CharField(
-        max_length=8, choices=STATUS_LABELS, default=Status.PENDING.value
-    )
+    status = models.CharField(max_length=8, choices=STATUS_LABELS, default=Status.PENDING.value)
     outcome = models.CharField(max_length=9, choices=OUTCOME_LABELS, blank=True)
     pending_reason = models.CharField(max_length=40, blank=True)
-    blockers = models.JSONField(
-        default=list, blank=True
-    )  # ordered; engine.plan.Blocker as JSON
-    position = models.PositiveIntegerField(
-        null=True, blank=True
-    )  # in its ClusterQueue, from 1
-    gpus = models.PositiveIntegerField(
-        default=0
-    )  # of the whole gang, for lists and sums
+    blockers = models.JSONField(default=list, blank=True)  # ordered; engine.plan.Blocker as JSON
+    position = models.PositiveIntegerField(null=True, blank=True)  # in its ClusterQueue, from 1
+    gpus = models.PositiveIntegerField(default=0)  # of the whole gang, for lists and sums
     created_at = models.DateTimeField(default=timezone.now)
-    admitted_at = models.DateTimeField(
-        null=True, blank=True
-    )  # of the admission now held
+    admitted_at = models.DateTimeField(null=True, blank=True)  # of the admission now held
     started_at = models.DateTimeField(null=True, blank=True)  # of the run now on
     finished_at = models.DateTimeField(null=True, blank=True)
     version = models.PositiveIntegerField(default=1)
@@ -102,9 +86,7 @@ class Workload(models.Model):
                 name="workload_status_known",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    status=Status.FINISHED.value, outcome__in=[o.value for o in Outcome]
-                )
+                condition=Q(status=Status.FINISHED.value, outcome__in=[o.value for o in Outcome])
                 | (~Q(status=Status.FINISHED.value) & Q(outcome="")),
                 name="workload_outcome_when_finished",
             ),
@@ -150,9 +132,7 @@ class PodSet(models.Model):
     class Meta:
         ordering = ("workload", "position")
         constraints = [
-            models.UniqueConstraint(
-                fields=["workload", "name"], name="one_pod_set_per_name"
-            ),
+            models.UniqueConstraint(fields=["workload", "name"], name="one_pod_set_per_name"),
             models.CheckConstraint(condition=Q(count__gte=1), name="pod_set_has_pods"),
             models.CheckConstraint(
                 condition=Q(min_count=None)
@@ -177,10 +157,8 @@ class WorkloadEvent(models.Model):
     kind = models.CharField(max_length=24)
     reason = models.CharField(max_length=40, blank=True)
     facts = models.JSONField(default=dict, blank=True)
-    other = (
-        models.ForeignKey(  # the preemptor of a victim, or the victim of a preemptor
-            Workload, models.SET_NULL, null=True, blank=True, related_name="+"
-        )
+    other = models.ForeignKey(  # the preemptor of a victim, or the victim of a preemptor
+        Workload, models.SET_NULL, null=True, blank=True, related_name="+"
     )
 
     class Meta:
