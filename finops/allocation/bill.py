@@ -50,9 +50,9 @@ class BillLine:
     """One row of a bill; either ``team`` or ``bucket`` is set.
 
     ``quantity`` is in GPU-hours (6 decimals). ``unit_price`` (8 decimals) is None when
-    several prices, or none, were in force. ``lender`` is the lending queue of a borrowed line. ``hidden`` lines
-    are left out of team pages, never out of sums. ``days`` (lines of use only) add up to
-    ``amount``.
+    several prices, or none, were in force. ``lender`` is the lending queue of a borrowed or
+    loan income line. ``hidden`` lines are left out of team pages, never out of sums. ``days``
+    (lines of use only) add up to ``amount``.
     """
 
     team: str | None

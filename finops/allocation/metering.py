@@ -52,7 +52,7 @@ def cut_by_day(window: Window, time_zone: str) -> Iterator[tuple[date, Window]]:
         end = min(_midnight(day + timedelta(days=1), time_zone), window.end)
         if start < end:  # a zone that jumps over a day leaves an empty one (Samoa, 2011)
             yield day, Window(start, end)
-        start = max(start, end)
+        start = end
         day += timedelta(days=1)
 
 

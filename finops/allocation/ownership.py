@@ -10,11 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from itertools import pairwise
 
 from finops.allocation.facts import Facts, Window
 from finops.allocation.metering import clip
-from finops.allocation.money import ZERO
 from finops.allocation.pricing import PriceList
 from finops.allocation.tally import (
     IDLE,
@@ -28,6 +26,7 @@ from finops.allocation.tally import (
 
 Gauge = tuple[str, str, str | None]  # measure, queue, team of the quota
 Changes = dict[datetime, Counter[Gauge]]
+Number = Fraction | int  # GPUs; scaled ones are fractions
 
 
 @dataclass(slots=True)
@@ -35,6 +34,13 @@ class _Levels:
     """GPUs of one flavor at one instant."""
 
     gauges: Counter[Gauge] = field(default_factory=Counter)
+
+    def apply(self, changes: Counter[Gauge]) -> None:
+        """Raise and lower gauges; one that is back at zero is forgotten."""
+        for gauge, gpus in changes.items():
+            self.gauges[gauge] += gpus
+            if not self.gauges[gauge]:
+                del self.gauges[gauge]
 
     def total(self, measure: str) -> int:
         return sum(gpus for (name, _, _), gpus in self.gauges.items() if name == measure)
@@ -45,7 +51,7 @@ class _Levels:
     def owners(self) -> dict[str, str | None]:
         return {queue: team for name, queue, team in self.gauges if name == "nominal"}
 
-    def net_idle(self) -> dict[str, Fraction]:
+    def net_idle(self) -> dict[str, Number]:
         """Return idle nominal not lent, scaled where quotas promise more than is there."""
         held, lent = self.by_queue("held"), self.by_queue("lent")
         net = {
@@ -53,8 +59,12 @@ class _Levels:
             for queue, nominal in self.by_queue("nominal").items()
         }
         room, net_sum = max(0, self.room()), sum(net.values())
-        scale = Fraction(room, net_sum) if net_sum > room else Fraction(1)
-        return {queue: gpus * scale for queue, gpus in net.items()}
+        if net_sum <= room:
+            return dict(net)
+        # Whole numbers where possible: a full cluster is common, and fractions are slow.
+        return {
+            queue: Fraction(gpus * room, net_sum) if room else 0 for queue, gpus in net.items()
+        }
 
     def room(self) -> int:
         return self.total("capacity") - self.total("used")
@@ -68,12 +78,9 @@ def owner_idle(facts: Facts, prices: PriceList, *, repay_lent: bool) -> Ledger:
     stays central; use beyond capacity is over-allocation.
     """
     ledger = Ledger()
-    billed_teams = facts.billed_teams
-    for flavor, window, levels in _constant_stretches(facts):
-        rows = list(_rows(levels, flavor, billed_teams, repay_lent=repay_lent))
-        for piece in prices.pieces(flavor, window):
-            for key, gpus in rows:
-                ledger[key].charge(gpus, piece)
+    for key, gpus, window in _borne(facts, repay_lent=repay_lent):
+        for piece in prices.pieces(key.flavor, window):
+            ledger[key].charge(gpus, piece)
     for key, tally in ledger.items():
         # Shown as the lent hours given back: the hours are positive, the money is not.
         if key.kind == "loan_income":
@@ -81,31 +88,50 @@ def owner_idle(facts: Facts, prices: PriceList, *, repay_lent: bool) -> Ledger:
     return ledger
 
 
+def _borne(facts: Facts, *, repay_lent: bool) -> Iterator[tuple[LineKey, Number, Window]]:
+    """Give what each line bears, in GPUs, for as long as it stays the same.
+
+    An event touches few queues: pricing only what changed keeps 50 queues as cheap as one.
+    """
+    billed_teams = facts.billed_teams
+    running: dict[LineKey, tuple[Number, datetime]] = {}
+    for flavor, start, levels in _levels_at_changes(facts):
+        rows = _rows(levels, flavor, billed_teams, repay_lent=repay_lent)
+        ended = [key for key in running if key not in rows]
+        for key, gpus in [*rows.items(), *((key, 0) for key in ended)]:
+            before, since = running.get(key, (0, start))
+            if gpus != before:
+                if before:
+                    yield key, before, Window(since, start)
+                running[key] = (gpus, start)
+        for key in ended:
+            del running[key]
+
+
 def _rows(
     levels: _Levels, flavor: str, billed_teams: frozenset[str], *, repay_lent: bool
-) -> Iterator[tuple[LineKey, Fraction]]:
-    """Give what each account bears at one instant, in GPUs."""
+) -> dict[LineKey, Number]:
+    """Return what each line bears at one instant, in GPUs."""
     owners, net_idle, room = levels.owners(), levels.net_idle(), levels.room()
-    owned = defaultdict(Fraction, net_idle)
+    rows: dict[LineKey, Number] = {
+        LineKey("idle", IDLE, "idle", flavor): max(0, room - sum(net_idle.values())),
+        LineKey("over_allocation", OVER_ALLOCATION, "over_allocation", flavor): min(0, room),
+    }
+    owned = dict(net_idle)
     if repay_lent:
         for queue, gpus in levels.by_queue("lent").items():
-            owned[queue] += gpus
-            yield (
-                LineKey("idle", PLATFORM, "loan_income", flavor, queue),
-                Fraction(-gpus),
-            )
+            owned[queue] = owned.get(queue, 0) + gpus
+            rows[LineKey("idle", PLATFORM, "loan_income", flavor, queue)] = -gpus
     for queue, owned_gpus in owned.items():
         team = owners.get(queue)
         account = owner_account(team, queue, billed_teams) if team else UNALLOCATED_QUEUE
-        yield LineKey("idle", account, "idle_owned", flavor), owned_gpus
-    unquota = max(ZERO, room - sum(net_idle.values(), ZERO))
-    yield LineKey("idle", IDLE, "idle", flavor), unquota
-    over_key = LineKey("over_allocation", OVER_ALLOCATION, "over_allocation", flavor)
-    yield over_key, Fraction(min(0, room))
+        key = LineKey("idle", account, "idle_owned", flavor)
+        rows[key] = rows.get(key, 0) + owned_gpus
+    return rows
 
 
-def _constant_stretches(facts: Facts) -> Iterator[tuple[str, Window, _Levels]]:
-    """Give each stretch between two events, flavor by flavor, with the levels in it."""
+def _levels_at_changes(facts: Facts) -> Iterator[tuple[str, datetime, _Levels]]:
+    """Give the levels from each event on, flavor by flavor; after the last all are zero."""
     changes_by_flavor: dict[str, Changes] = {}
     for flavor, gauge, gpus, window in _gauged(facts):
         changes = changes_by_flavor.setdefault(flavor, defaultdict(Counter))
@@ -113,11 +139,10 @@ def _constant_stretches(facts: Facts) -> Iterator[tuple[str, Window, _Levels]]:
         changes[window.end][gauge] -= gpus
     for flavor, changes in sorted(changes_by_flavor.items()):
         levels = _Levels()
-        for start, end in pairwise(sorted(changes)):
-            levels.gauges.update(changes[start])
-            for gauge in [gauge for gauge, gpus in levels.gauges.items() if not gpus]:
-                del levels.gauges[gauge]
-            yield flavor, Window(start, end), levels
+        for instant in sorted(changes):
+            levels.apply(changes[instant])
+            yield flavor, instant, levels
+        assert not levels.gauges, "every level that rises in the period falls by its end"
 
 
 def _gauged(facts: Facts) -> Iterator[tuple[str, Gauge, int, Window]]:
