@@ -7,3 +7,10 @@ class QueuesConfig(AppConfig):
     """PROMISED: teams, quotas, cohorts, queues."""
 
     name = "queues"
+
+    def ready(self) -> None:
+        """Tell the frame of the pages who looks at them."""
+        from gpuplatform.common.pages import register_viewer  # noqa: PLC0415  # models are ready
+        from queues.views import viewer_of  # noqa: PLC0415
+
+        register_viewer(viewer_of)

@@ -1,4 +1,4 @@
-"""Roles and the words of promises. Policies are spelled as Kueue spells them (``engine.terms``)."""
+"""Roles and the words of promises. Policies are spelled as Kueue does (``engine.terms``)."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -94,3 +94,16 @@ class PriorityKind(models.TextChoices):
 
     WORKLOAD = "workload", _("workload")
     POD = "pod", _("pod")
+
+
+# What a token may do; ``admin`` includes all others. Source: ``product.md`` 2, Auth.
+SCOPES = (
+    "read",
+    "workloads:submit",
+    "workloads:admin",
+    "quota:write",
+    "cost:read",
+    "cost:close",
+    "audit:read",
+    "admin",
+)

@@ -4,6 +4,8 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
+from gpuplatform.common import clock
+
 
 class Change(models.Model):
     """Something that a cycle or a page may want to look at again; written with the change itself.
@@ -12,7 +14,7 @@ class Change(models.Model):
     lower id may be committed later than a higher one.
     """
 
-    at = models.DateTimeField(default=timezone.now, db_index=True)
+    at = models.DateTimeField(default=clock.now, db_index=True)
     topic = models.CharField(max_length=32)
     key = models.CharField(max_length=255, blank=True)
 
@@ -23,7 +25,7 @@ class Change(models.Model):
 class AuditEntry(models.Model):
     """Who changed what, when and why. Append-only; written in the change's own transaction."""
 
-    at = models.DateTimeField(default=timezone.now, db_index=True)
+    at = models.DateTimeField(default=clock.now, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.PROTECT,

@@ -6,15 +6,17 @@ code; amounts come with a ``resource`` and are written the way people say them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from string import Formatter
 from typing import Any
 
-from django.utils.functional import Promise
-from django.utils.translation import gettext_lazy as _
-
 from gpuplatform.common.quantities import format_quantity
+from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
+from gpuplatform.common.reasons_checks import PRICES, PROMISES, WORKLOADS
+from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
+from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
-ERROR, WARNING, INFO = "error", "warning", "info"
+__all__ = ["ERROR", "INFO", "REGISTRY", "WARNING", "Reason"]
+
 AMOUNTS = (
     "needed",
     "available",
@@ -28,22 +30,25 @@ AMOUNTS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """What a code says and how serious it is. ``next_step`` is what would help, or ""."""
-
-    severity: str
-    sentence: str | Promise
-    next_step: str | Promise = ""
-
-
 def describe_amount(resource: str, amount: int) -> str:
-    """Return an amount in the words of people: ``32 GPUs``, ``1 GPU``, ``128 CPU``, ``512Gi memory``."""
+    """Return an amount in the words of people: ``32 GPUs``, ``1 GPU``, ``512Gi memory``."""
     number = format_quantity(resource, amount)
     if resource.endswith("/gpu"):
         return f"{number} GPU" if amount == 1 else f"{number} GPUs"
     names = {"cpu": "CPU", "memory": "memory", "pods": "pods"}
     return f"{number} {names.get(resource, resource)}"
+
+
+# A blocker has its numbers in columns; sentences of diagnostics call the same things otherwise.
+ALIASES = (
+    ("need", "needed"),
+    ("ceiling", "available"),
+    ("have", "available"),
+    ("largest", "available"),
+    ("queue", "where"),
+    ("flavor", "where"),
+    ("level", "where"),
+)
 
 
 class _Numbers(dict[str, Any]):
@@ -55,14 +60,21 @@ class _Numbers(dict[str, Any]):
 
 def sentence(code: str, numbers: Mapping[str, Any]) -> str:
     """Return the sentence of ``code`` with its numbers filled in; the bare code if unknown."""
-    reason = REGISTRY.get(code)
-    return _fill(reason.sentence, numbers) if reason else code
+    reason = reason_of(code, numbers)
+    if reason is None:
+        return code
+    words = _words(numbers)
+    lacking = reason.short and not _fields(str(reason.sentence)) <= words.keys()
+    return str(reason.short if lacking else reason.sentence).format_map(words)
 
 
 def next_step(code: str, numbers: Mapping[str, Any]) -> str:
-    """Return what would help, or "" where nothing general can be said."""
-    reason = REGISTRY.get(code)
-    return _fill(reason.next_step, numbers) if reason else ""
+    """Return what would help, or "" where nothing general, or not enough, is known."""
+    reason = reason_of(code, numbers)
+    words = _words(numbers)
+    if reason is None or not _fields(str(reason.next_step)) <= words.keys():
+        return ""
+    return str(reason.next_step).format_map(words)
 
 
 def severity(code: str) -> str:
@@ -71,20 +83,36 @@ def severity(code: str) -> str:
     return reason.severity if reason else ERROR
 
 
-def _fill(template: str | Promise, numbers: Mapping[str, Any]) -> str:
+def reason_of(code: str, numbers: Mapping[str, Any]) -> Reason | None:
+    """Return the entry of ``code``, of its special case ``CODE:cause`` where there is one."""
+    return REGISTRY.get(f"{code}:{numbers.get('cause')}") or REGISTRY.get(code)
+
+
+def _fields(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name}
+
+
+def _words(numbers: Mapping[str, Any]) -> _Numbers:
+    """Return the numbers as people say them, under every name that sentences use."""
     words = _Numbers(numbers)
+    for name, source in ALIASES:
+        if name not in words and words.get(source) not in (None, ""):
+            words[name] = words[source]
     resource = str(numbers.get("resource") or "nvidia.com/gpu")
     for key in AMOUNTS:
-        if isinstance(numbers.get(key), int):
-            words[key] = describe_amount(resource, numbers[key])
-    return str(template).format_map(words)
+        if isinstance(words.get(key), int):
+            words[key] = describe_amount(resource, words[key])
+    return words
 
 
 REGISTRY: dict[str, Reason] = {
-    # ---- diagnostics of a workload ------------------------------------------------------------
-    "NEVER_FITS_QUEUE": Reason(
-        ERROR,
-        _("{queue} can never give {need}: its ceiling is {ceiling}."),
-        _("Ask for at most {ceiling}, or ask an admin for a higher limit."),
-    ),
+    **PENDING,
+    **EVICTIONS,
+    **INACTIVE_QUEUES,
+    **BLOCKERS,
+    **UNREADABLE,
+    **DOUBTFUL,
+    **WORKLOADS,
+    **PROMISES,
+    **PRICES,
 }

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import models
 
+from gpuplatform.common import clock
+
 if TYPE_CHECKING:  # the class is generic for the type checker only
     from django.db.models.expressions import Combinable
 
@@ -26,8 +28,8 @@ class Versioned(models.Model):
     """A row that people edit: ``version`` grows with each edit, so that a stale one is noticed."""
 
     version = models.PositiveIntegerField(default=1)
-    created_at = models.DateTimeField(auto_now_add=True)
-    updated_at = models.DateTimeField(auto_now=True)
+    created_at = models.DateTimeField(default=clock.now, editable=False)
+    updated_at = models.DateTimeField(default=clock.now, editable=False)  # set by each edit
 
     class Meta:
         abstract = True

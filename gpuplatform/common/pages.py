@@ -1,0 +1,186 @@
+"""What all pages share: the rail, tiles that rooms above contribute, and exports of tables.
+
+The ground floor knows no room. Rooms register what only they know (who is looking, what the
+month costs) when Django starts; the page asks for what is registered.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import HttpRequest, HttpResponse
+from django.urls import NoReverseMatch, reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+FORMATS = ("csv", "json")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A key number: label, value, one line below, and the list it leads to."""
+
+    label: str
+    value: str
+    sub: str = ""
+    href: str = ""
+    unit: str = ""
+    role: str = ""  # nominal | borrowed | idle | pending: colours the spark line
+    spark: Sequence[float] = ()
+    spark_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Who looks at the page, as far as the frame of a page cares."""
+
+    name: str = ""
+    role: str = ""
+    may: frozenset[str] = field(default_factory=frozenset)  # keys of RailItem.needs
+
+
+@dataclass(frozen=True, slots=True)
+class RailItem:
+    """One entry of the rail. ``needs`` "" is for everybody; ``key`` is pressed after ``g``."""
+
+    name: str
+    label: str | Promise
+    icon: str
+    key: str
+    needs: str = ""
+
+
+RAIL = (
+    RailItem("overview", _("Overview"), "overview", "o"),
+    RailItem("queues", _("Queues"), "queues", "q"),
+    RailItem("workloads", _("Workloads"), "workloads", "w"),
+    RailItem("submit", _("Submit"), "submit", "s", "submit"),
+    RailItem("nodes", _("Nodes"), "nodes", "n"),
+    RailItem("teams", _("Teams"), "teams", "t"),
+    RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
+    RailItem("cost", _("Cost"), "cost", "c", "cost"),
+    RailItem("bills", _("Bills"), "bills", "l", "bills"),
+    RailItem("prices", _("Prices"), "prices", "p", "prices"),
+    RailItem("audit", _("Audit"), "audit", "a", "audit"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RailLink:
+    """A rail item that leads somewhere for this reader."""
+
+    item: RailItem
+    href: str
+    current: bool
+
+
+ViewerOf = Callable[[HttpRequest], Viewer]
+TileOf = Callable[[HttpRequest], Tile | None]
+_viewers: list[ViewerOf] = []
+_tiles: list[TileOf] = []
+
+
+def register_viewer(viewer_of: ViewerOf) -> None:
+    """Register who can tell who looks at a page; the room that owns roles calls this."""
+    _viewers[:] = [viewer_of]
+
+
+def register_tile(tile_of: TileOf) -> TileOf:
+    """Register a key number of the overview; None hides it from this reader."""
+    if tile_of not in _tiles:
+        _tiles.append(tile_of)
+    return tile_of
+
+
+def viewer_of(request: HttpRequest) -> Viewer:
+    """Return who looks; nobody before a room has registered or before sign-in."""
+    user = getattr(request, "user", None)
+    if not _viewers or user is None or not user.is_authenticated:
+        return Viewer()
+    return _viewers[0](request)
+
+
+def extra_tiles(request: HttpRequest) -> list[Tile]:
+    """Return the tiles of the rooms above, in order of registration."""
+    return [tile for tile_of in _tiles if (tile := tile_of(request)) is not None]
+
+
+def rail_links(request: HttpRequest, viewer: Viewer) -> list[RailLink]:
+    """Return the rail for this reader; a page that this installation lacks is left out."""
+    links = []
+    for item in RAIL:
+        if item.needs and item.needs not in viewer.may:
+            continue
+        try:
+            href = reverse(item.name)
+        except NoReverseMatch:
+            continue
+        current = request.path == href or (href != "/" and request.path.startswith(href))
+        links.append(RailLink(item, href, current))
+    return links
+
+
+# ---- exports -----------------------------------------------------------------------------------
+
+
+def wanted_format(request: HttpRequest) -> str:
+    """Return ``csv`` or ``json`` where the reader asks for a file, else ""."""
+    wanted = request.GET.get("format", "")
+    return wanted if wanted in FORMATS else ""
+
+
+def is_fragment(request: HttpRequest) -> bool:
+    """Return whether htmx asks for a part of the page only."""
+    return bool(getattr(request, "htmx", False)) and not getattr(request, "htmx").boosted  # noqa: B009
+
+
+def rows_response(
+    request: HttpRequest, name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> HttpResponse:
+    """Return all rows as the file that ``?format=`` asks for; columns in the given order."""
+    if wanted_format(request) == "json":
+        return json_rows(name, columns, rows)
+    return csv_rows(name, columns, rows)
+
+
+def csv_rows(name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> HttpResponse:
+    """Return rows as CSV: UTF-8, RFC 4180, ISO instants; no cell starts a formula."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row.get(column)) for column in columns])
+    response = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response
+
+
+def json_rows(
+    name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> HttpResponse:
+    """Return rows as a JSON list of objects."""
+    answer = [{column: row.get(column) for column in columns} for row in rows]
+    text = json.dumps(answer, cls=DjangoJSONEncoder, ensure_ascii=False, indent=1)
+    response = HttpResponse(text, content_type="application/json")
+    response["Content-Disposition"] = f'inline; filename="{name}.json"'
+    return response
+
+
+def _cell(value: Any) -> str | int | float | Decimal:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float | Decimal):
+        return value
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    text = str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text

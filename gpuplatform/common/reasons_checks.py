@@ -1,0 +1,257 @@
+"""What can never work, or promises too much (``placement.md`` 3, names of the samples)."""
+
+from django.utils.translation import gettext_lazy as _
+
+from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
+
+# About one workload.
+WORKLOADS: dict[str, Reason] = {
+    "NEVER_FITS_QUEUE": Reason(
+        ERROR,
+        _(
+            "{queue} can never give {need}: its ceiling is {ceiling},"
+            " which is {largest_gang} of {pods} pods."
+        ),
+        _("Ask for at most {ceiling}, or ask an admin for a higher limit."),
+        _("{queue} can never give {need}: its ceiling is {ceiling}."),
+    ),
+    "NEVER_FITS_CLUSTER": Reason(
+        ERROR,
+        _("The whole cluster can never give {need}: it has {have}."),
+        _("Ask for at most {have}."),
+    ),
+    "NEVER_FITS_TOPOLOGY": Reason(
+        ERROR,
+        _("{need} must stand together in one {level}; the roomiest holds {largest}."),
+        _("Ask for a wider level, or for at most {largest}."),
+    ),
+    "NEVER_FITS_NODE": Reason(
+        ERROR,
+        _("One pod needs {need}; the largest node that suits it has {largest}."),
+        _("Make the pods smaller."),
+    ),
+    "NEEDS_WHOLE_CLUSTER": Reason(
+        WARNING,
+        _("It needs {need}, which is everything there is: any other busy GPU keeps it waiting."),
+        _("A smaller gang starts sooner."),
+    ),
+    "FLAVOR_MISMATCH": Reason(
+        ERROR,
+        _("Flavor {flavor} has {label}={has}; the pods ask for {label}={asks}."),
+        _("Change the node selector, or use a queue with another flavor."),
+        _("Flavor {flavor} does not suit the pods."),
+    ),
+    "FLAVOR_MISMATCH:FlavorNotFound": Reason(
+        ERROR, _("The flavor {flavor} of the queue does not exist."), _("Create the flavor.")
+    ),
+    "FLAVOR_MISMATCH:TopologyLevelNotFound": Reason(
+        ERROR,
+        _("The topology of flavor {flavor} has no level {level}."),
+        _("Name a level of that topology."),
+    ),
+    "FLAVOR_MISMATCH:UndeclaredResource": Reason(
+        ERROR,
+        _("{queue} has no quota for {resource}, which the workload asks for."),
+        _("Remove the request, or ask an admin to add the resource to the queue."),
+    ),
+    "TAINT_NOT_TOLERATED": Reason(
+        ERROR,
+        _("The nodes carry the taint {taint}, which the pods do not tolerate."),
+        _("Add a toleration for {taint} to the pods or to the flavor."),
+    ),
+    "UNCOVERED_RESOURCE": Reason(
+        ERROR,
+        _("{queue} has no quota for {resource}, which the workload asks for."),
+        _("Remove the request, or ask an admin to add the resource to the queue."),
+    ),
+    "QUEUE_NOT_FOUND": Reason(
+        ERROR,
+        _("The queue {queue} does not exist in namespace {namespace}."),
+        _("Create the queue first, or name one that exists."),
+    ),
+    "QUEUE_CANNOT_ADMIT": Reason(
+        WARNING, _("The queue {queue} admits nothing now ({cause}); the workload waits in it.")
+    ),
+    "NAMESPACE_NOT_ALLOWED": Reason(
+        ERROR,
+        _("{queue} does not admit work from namespace {namespace}."),
+        _("Use a queue of this namespace, or ask an admin to allow the namespace."),
+        _("The queue does not admit work from this namespace."),
+    ),
+    "PRIORITY_CLASS_NOT_FOUND": Reason(
+        ERROR,
+        _("The priority class {priority_class} does not exist."),
+        _("Create it, or name one that exists; there is no silent priority 0."),
+    ),
+    "DUPLICATE_GANG": Reason(
+        ERROR,
+        _("{other} and {subject} both make a gang of the same pods; together they ask twice."),
+        _("Keep one of the two."),
+    ),
+    "DEMAND_MISMATCH": Reason(
+        WARNING,
+        _("minResources leaves out {missing}, which the pods ask for too."),
+        _("The pods' own requests are what is checked; list all of them."),
+    ),
+    "GANG_LARGER_THAN_POD_COUNT": Reason(
+        ERROR,
+        _("The gang starts with at least {min_member} pods, but has {pods}."),
+        _("Submit the pods with it, or lower the minimum."),
+    ),
+    "ROLE_MINIMA_EXCEED_GANG": Reason(
+        ERROR,
+        _("The roles need at least {sum_of_minima} pods; the gang starts with {min_member}."),
+        _("Raise the gang's minimum, or lower those of its roles."),
+    ),
+    "ROLE_NOT_FOUND": Reason(ERROR, _("There is no pod set {role} to set a minimum for.")),
+    "ROLE_MINIMUM_ABOVE_COUNT": Reason(
+        ERROR, _("Role {role} needs at least {minimum} pods, but has {pods}.")
+    ),
+    "UNKNOWN_TOPOLOGY_LEVEL": Reason(
+        ERROR,
+        _("There is no topology level {level}."),
+        _("Name a level of a topology by its label, or by the label's last part."),
+    ),
+    "TOPOLOGY_LEVEL_MISSING": Reason(
+        ERROR, _("The pods must stand together, but no level says how near."), _("Name a level.")
+    ),
+    "SLICE_WIDER_THAN_TOPOLOGY": Reason(
+        ERROR, _("The slice level {level} is wider than the level of the whole pod set.")
+    ),
+    "SUBGROUP_TOO_LARGE": Reason(
+        ERROR, _("{needed_pods} pods in subgroups are more than the {pods} of {pod_set}.")
+    ),
+    "RESTART_WITHOUT_MIN_RUNTIME": Reason(
+        WARNING,
+        _("It restarts when evicted, and its queue promises no minimum run time."),
+        _("Set a minimum run time on the queue, so that it is not evicted again and again."),
+    ),
+    "UNKNOWN_RESOURCE": Reason(
+        WARNING,
+        _("{resource} is not a resource that anything here offers; did you mean {nearest}?"),
+        _("Write {nearest}."),
+    ),
+    "NODE_WITHOUT_LEVEL": Reason(
+        ERROR,
+        _("The node belongs to flavor {flavor}, but has no label {level} of its topology."),
+        _("Give the node the label, so that it is known what it stands near to."),
+    ),
+    "NODES_OUTSIDE_TOPOLOGY": Reason(
+        WARNING,
+        _("{nodes} of flavor {flavor} lack labels of its topology: no gang is placed there."),
+        _("Give the nodes the labels of all levels."),
+    ),
+    "ALLOCATABLE_ABOVE_CAPACITY": Reason(
+        ERROR, _("The node cannot offer {amount}: it has {capacity}.")
+    ),
+    "REQUEST_ABOVE_LIMIT": Reason(ERROR, _("{path} asks for more {resource} than its limit.")),
+    "RESERVED_RESOURCE": Reason(
+        ERROR, _("{resource} is counted by the platform; pods cannot ask for it.")
+    ),
+    "NO_POD_SETS": Reason(ERROR, _("The workload has no pods.")),
+    "TOO_MANY_POD_SETS": Reason(ERROR, _("{pod_sets} pod sets are more than {limit}.")),
+    "POD_SET_TWICE": Reason(ERROR, _("Two pod sets are called {pod_set}.")),
+    "POD_COUNT": Reason(ERROR, _("{pod_set} has {pods} pods; 1 to {limit} are possible.")),
+    "MIN_COUNT_ABOVE_COUNT": Reason(
+        ERROR, _("{pod_set} starts with at least {minimum} pods, but has {pods}.")
+    ),
+    "name_taken": Reason(
+        ERROR,
+        _("A workload {name} is already there in {namespace} and has not finished."),
+        _("Choose another name, or cancel the other one first."),
+    ),
+    "NOT_YOUR_TEAM": Reason(
+        ERROR, _("You may not submit work to {queue}."), _("Ask the team's lead to add you.")
+    ),
+    "NOT_ALLOWED": Reason(ERROR, _("You may not change {subject}."), _("Ask an admin.")),
+}
+
+# About what is promised, against what there is.
+PROMISES: dict[str, Reason] = {
+    "GUARANTEES_EXCEED_CAPACITY": Reason(
+        WARNING,
+        _("The queues are promised {sum} together; healthy nodes have {capacity}."),
+        _("Lower the promises, or add nodes."),
+    ),
+    "STRANDED_CAPACITY": Reason(
+        WARNING,
+        _("{amount} can be used by nobody: no queue's ceiling reaches them."),
+        _("Raise a quota or a limit."),
+    ),
+    "LENDER_CANNOT_RECLAIM": Reason(
+        WARNING,
+        _("{queues} may lend quota, but not take it back: the owner waits until borrowers end."),
+        _("Set reclaimWithinCohort to LowerPriority or Any."),
+    ),
+    "DESERVED_BELOW_GUARANTEE": Reason(
+        ERROR,
+        _("Deserved {deserved} of {resource} is below the guarantee {guarantee}."),
+        _("Raise deserved, or lower the guarantee."),
+    ),
+    "DESERVED_DEFAULTED": Reason(
+        INFO, _("Deserved is absent and was set to the guarantee: {amount}.")
+    ),
+    "GUARANTEE_ABOVE_CAPABILITY": Reason(
+        ERROR,
+        _("The guarantee {guarantee} of {resource} is above the capability {capability}."),
+        _("Lower the guarantee, or raise the capability."),
+    ),
+    "WORK_BECOMES_IMPOSSIBLE": Reason(
+        WARNING,
+        _("With this, {workload} can never run: {why}"),
+        _("Tell its owner, or keep the old value."),
+    ),
+}
+
+# About prices.
+PRICES: dict[str, Reason] = {
+    "TOKEN_PRICE_ABOVE_IRON": Reason(
+        WARNING,
+        _("{model}: {price} per million tokens, while the iron costs {iron} ({times} times)."),
+        _("Lower the price, or state the throughput it rests on."),
+    ),
+    "NODE_PRICE_COUNTED_TWICE": Reason(
+        WARNING,
+        _("The GPU price holds the whole node; CPU and RAM add {extra} per hour to {node}."),
+        _("Set the prices of CPU and RAM to 0."),
+    ),
+    "TOKEN_PRICE_AMBIGUOUS": Reason(
+        WARNING,
+        _("{model} is declared {times} times with different prices; {price} is taken."),
+        _("Give all deployments of a model the same price."),
+    ),
+    "TOKEN_PRICE_MISSING": Reason(
+        INFO,
+        _("{model} declares no price per token; what it costs is not known here."),
+        _("Declare input_cost_per_token and output_cost_per_token, 0 where it is free."),
+    ),
+    "PRICE_NOT_USED": Reason(
+        WARNING,
+        _("{field} is a price that no bill here uses; it is not taken over."),
+    ),
+    "CUSTOM_PRICING_DISABLED": Reason(
+        WARNING,
+        _("Custom pricing is switched off, so OpenCost does not use these prices; none is taken."),
+        _("Set customPricing.enabled to true."),
+    ),
+    # ---- findings of a bill (finops) ----------------------------------------------------------
+    "unpriced": Reason(
+        ERROR,
+        _("{gpu_hours} GPU-hours have no price and cost nothing on the bills."),
+        _("Set a price that is in force from the beginning of the month."),
+    ),
+    "over_allocation": Reason(
+        WARNING,
+        _("More GPU-hours were used than were there, worth {amount}."),
+        _("Compare the inventory of nodes with what ran on them."),
+    ),
+    "unallocated": Reason(
+        WARNING,
+        _("Use worth {amount} has no owner."),
+        _("Give its namespaces or queues a team."),
+    ),
+    "unknown_team": Reason(
+        WARNING,
+        _("{gpu_hours} GPU-hours were used by a team that gets no bill."),
+    ),
+}

@@ -1,0 +1,99 @@
+"""What is wrong or doubtful about the text that somebody sent."""
+
+from django.utils.translation import gettext_lazy as _
+
+from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
+
+# The text cannot be read: nothing of the submission is taken.
+UNREADABLE: dict[str, Reason] = {
+    "BAD_SYNTAX": Reason(ERROR, _("Line {line} is not valid YAML or JSON: {problem}.")),
+    "TOO_LARGE": Reason(
+        ERROR,
+        _("The submission is larger than {limit} bytes."),
+        _("Send it in several parts."),
+    ),
+    "TOO_MANY_DOCUMENTS": Reason(
+        ERROR, _("The submission has more than {limit} documents."), _("Send it in several parts.")
+    ),
+    "EMPTY_SUBMISSION": Reason(ERROR, _("The submission holds no document.")),
+    "NOT_A_MAPPING": Reason(ERROR, _("The document at line {line} is not a mapping of fields.")),
+    "TOO_DEEP": Reason(ERROR, _("The document is nested deeper than {limit} levels.")),
+    "ANCHOR": Reason(
+        ERROR,
+        _("Line {line} uses a YAML anchor or alias; a document must show what it means."),
+        _("Write the repeated part out."),
+    ),
+    "TAG": Reason(ERROR, _("Line {line} uses a YAML tag.")),
+    "BAD_KEY": Reason(ERROR, _("Line {line} uses something other than text as a key.")),
+    "DUPLICATE_KEY": Reason(ERROR, _("The key {key} stands twice in the same mapping.")),
+    "BAD_TEXT": Reason(ERROR, _("A text holds a character that cannot be stored.")),
+    "BAD_NUMBER": Reason(ERROR, _("{value} is too large for a number.")),
+    "UNKNOWN_KIND": Reason(
+        ERROR,
+        _("Objects of kind {kind} ({api_version}) are not read here."),
+        _("The documentation lists the kinds that are read."),
+    ),
+    "BAD_TYPE": Reason(ERROR, _("{path} must be {expected}, and is {found}.")),
+    "REQUIRED": Reason(ERROR, _("{path} is missing.")),
+    "BAD_QUANTITY": Reason(
+        ERROR, _("{value} is not an amount."), _("Write amounts like 4, 500m or 64Gi.")
+    ),
+    "NEGATIVE": Reason(ERROR, _("{path} is {value}; it cannot be negative.")),
+    "OUT_OF_RANGE": Reason(ERROR, _("{path} is {value}; it must be from {low} to {high}.")),
+    "BAD_VALUE": Reason(ERROR, _("{path} is {value}; it must be one of {allowed}.")),
+    "BAD_NAME": Reason(
+        ERROR,
+        _("{value} is not a name that Kubernetes would accept."),
+        _("Use lower-case letters, digits, dots and dashes, at most 253 of them."),
+    ),
+}
+
+# The text is read; this is what the sender should know.
+DOUBTFUL: dict[str, Reason] = {
+    "UNKNOWN_FIELD": Reason(
+        WARNING, _("The field {path} is not known here; it is kept and changes nothing.")
+    ),
+    "FIELD_NOT_HONOURED": Reason(
+        WARNING, _("The field {path} is kept, but this platform does not act on it.")
+    ),
+    "FIELD_RENAMED": Reason(
+        WARNING,
+        _("{old} is called {new} in this API version; it was read as that."),
+        _("Write {new}."),
+    ),
+    "UNKNOWN_ANNOTATION": Reason(
+        WARNING,
+        _("No scheduler reads the annotation {annotation}; the pods join no group by it."),
+        _("Use scheduling.k8s.io/group-name."),
+    ),
+    "QUEUE_DEFAULTED": Reason(
+        WARNING,
+        _("There is no queue {queue} here; the workload goes on without it."),
+        _("Create the queue, or name one that exists."),
+    ),
+    "LEVEL_AS_NAME": Reason(
+        WARNING,
+        _("{path} expects a tier number; the name {level} was read as the topology level."),
+        _("Write the name into highestTierName."),
+    ),
+    "DERIVED_QUEUE": Reason(
+        INFO, _("The local queue {queue} was made, so that namespace {namespace} can use it.")
+    ),
+    "TEAM_NOT_FOUND": Reason(
+        WARNING,
+        _("The label names team {team}, which does not exist; nobody owns {subject} yet."),
+        _("Ask an admin to create the team."),
+    ),
+    "TEAM_UNKNOWN": Reason(
+        INFO,
+        _("Nothing says which team owns {subject}."),
+        _("Set the label gpuplatform.io/team, or choose the team on the page."),
+    ),
+    "RESOURCE_ALIAS": Reason(WARNING, _("{old} was read as {new}."), _("Write {new}.")),
+    "OUTSIDE_QUOTA": Reason(
+        INFO,
+        _("{subject} names no queue: what it uses is shown as use without quota."),
+        _("Set the label kueue.x-k8s.io/queue-name."),
+    ),
+    "TEAMS_IN_COMMENTS": Reason(INFO, _("The file names no teams; comments are not read.")),
+}

@@ -1,0 +1,131 @@
+"""Why work waits, or stopped: summary words, blockers, evictions, queues that cannot admit."""
+
+from django.utils.translation import gettext_lazy as _
+
+from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
+
+# One word of summary (``admission.md`` K82).
+PENDING: dict[str, Reason] = {
+    "PendingEvaluation": Reason(INFO, _("Waiting for the next scheduling cycle.")),
+    "NoMatchingFlavor": Reason(
+        ERROR,
+        _("No flavor of the queue suits this workload."),
+        _("Check the node selector, the tolerations and the resources asked for."),
+    ),
+    "ExceedsMaxQuota": Reason(
+        ERROR,
+        _("The queue can never give this much, however long the workload waits."),
+        _("Ask for less, or ask an admin for a higher quota or limit."),
+    ),
+    "WaitingForQuota": Reason(WARNING, _("Waiting for quota to become free.")),
+    "TopologyPlacementFailed": Reason(
+        WARNING, _("There is quota, but no nodes on which the whole gang can stand now.")
+    ),
+    "WaitingForPreemptedWorkloads": Reason(
+        INFO, _("Room is being made: the workloads that give way are still stopping.")
+    ),
+    "Misconfigured": Reason(
+        ERROR, _("Something that this workload needs is missing or not allowed.")
+    ),
+    "Suspended": Reason(INFO, _("Suspended by its owner.")),
+    "OnHold": Reason(INFO, _("The queue is on hold and takes nothing new.")),
+}
+
+# What exactly stands in the way (``product.md`` 1.3).
+BLOCKERS: dict[str, Reason] = {
+    "QUEUE_STOPPED": Reason(
+        WARNING,
+        _("{where} is stopped and admits nothing new."),
+        _("Ask an admin to resume it."),
+        _("Its queue is stopped and admits nothing new."),
+    ),
+    "QUEUE_MISSING": Reason(
+        ERROR,
+        _("The queue that it names does not exist in its namespace."),
+        _("Create the local queue, or name one that exists."),
+    ),
+    "QUEUE_INACTIVE": Reason(
+        ERROR, _("{where} cannot admit anything now ({cause})."), _("Ask an admin to complete it.")
+    ),
+    "BEHIND_IN_QUEUE": Reason(INFO, _("{ahead} ahead of it in {where}.")),
+    "QUOTA_NOMINAL": Reason(
+        WARNING, _("Needs {needed}; the nominal quota of {where} has {available} left.")
+    ),
+    "BORROW_LIMIT": Reason(
+        WARNING,
+        _("Needs {needed}; with what {where} may still borrow there is {available}."),
+        _("Wait until the queue's own work ends, or ask for a higher borrowing limit."),
+    ),
+    "LENDER_BUSY": Reason(
+        WARNING,
+        _("Needs {needed}; the lenders in {where} use their own and have {available} to lend."),
+    ),
+    "COHORT_EXHAUSTED": Reason(
+        WARNING, _("Needs {needed}; the cohort {where} has {available} free.")
+    ),
+    "TAINT": Reason(
+        ERROR,
+        _("The nodes of {where} carry a taint that the pods do not tolerate ({taint})."),
+        _("Add a toleration for {taint} to the pods or to the flavor."),
+    ),
+    "GANG_NO_FIT": Reason(
+        WARNING, _("The gang needs {needed} at once; usable nodes have room for {available}.")
+    ),
+    "TOPOLOGY_NO_DOMAIN": Reason(
+        WARNING,
+        _("The gang needs {needed} together in one {where}; the roomiest has {available}."),
+    ),
+    "FRAGMENTED": Reason(
+        WARNING,
+        _("{available} are free, but scattered: no set of nodes has room for pods of this size."),
+    ),
+    "IMPOSSIBLE": Reason(
+        ERROR, _("This can never run as things are."), _("Ask for less, or change the promises.")
+    ),
+    "WAITING_PREEMPTION": Reason(
+        INFO, _("Room is being made: workloads that give way are still stopping.")
+    ),
+    "CLAIMED": Reason(
+        WARNING,
+        _("What is free is kept for a workload that room was made for."),
+    ),
+}
+
+# Why an admission was lost (``admission.md`` 2.1, 2.3).
+EVICTIONS: dict[str, Reason] = {
+    "Preempted": Reason(WARNING, _("Gave way to a workload with a better right.")),
+    "NodeFailures": Reason(WARNING, _("A node under it failed.")),
+    "ClusterQueueStopped": Reason(WARNING, _("Its cluster queue was drained.")),
+    "LocalQueueStopped": Reason(WARNING, _("Its local queue was drained.")),
+    "Deactivated": Reason(WARNING, _("It was deactivated.")),
+    "InClusterQueue": Reason(INFO, _("A workload of higher priority in the same queue.")),
+    "InCohortReclamation": Reason(INFO, _("The owner took its lent quota back.")),
+    "InCohortFairSharing": Reason(INFO, _("Fair sharing in the cohort.")),
+    "InCohortReclaimWhileBorrowing": Reason(
+        INFO, _("A borrower of higher priority took borrowed quota.")
+    ),
+}
+
+# Why a ClusterQueue cannot admit (``admission.md`` K16).
+INACTIVE_QUEUES: dict[str, Reason] = {
+    "FlavorNotFound": Reason(
+        WARNING,
+        _("{queue} is kept but inactive: its flavor {flavor} does not exist yet."),
+        _("Create the flavor."),
+    ),
+    "TopologyNotFound": Reason(
+        WARNING,
+        _("{queue} is kept but inactive: the topology {topology} of its flavor does not exist."),
+        _("Create the topology."),
+    ),
+    "CohortCycle": Reason(
+        WARNING, _("{queue} is inactive: its cohorts form a circle."), _("Break the circle.")
+    ),
+    "ClusterQueueNotFound": Reason(
+        WARNING,
+        _("{queue} is kept but inactive: the cluster queue {target} does not exist yet."),
+        _("Create the cluster queue."),
+    ),
+    "Stopped": Reason(INFO, _("{queue} is stopped.")),
+    "Terminating": Reason(INFO, _("{queue} is being deleted and accepts nothing.")),
+}

@@ -1,0 +1,77 @@
+"""Money and GPU-hours the way people read them, by the page's language.
+
+A minus is a true minus; what was not measured is ``-``, never a zero.
+"""
+
+from decimal import Decimal
+
+from babel.core import Locale, UnknownLocaleError
+from babel.numbers import format_currency, format_decimal
+from django import template
+from django.utils.translation import get_language, to_locale
+
+register = template.Library()
+
+UNKNOWN = "-"
+MINUS = "\N{MINUS SIGN}"
+
+
+@register.filter
+def money(amount: Decimal | None) -> str:
+    """Return an amount with two decimals and no currency: ``1,512.00``."""
+    return _decimal(amount, "#,##0.00")
+
+
+@register.filter
+def unit_price(amount: Decimal | None) -> str:
+    """Return a price per unit with two to eight decimals: ``1.40``, ``1.4024``."""
+    return _decimal(amount, "#,##0.00######")
+
+
+@register.filter
+def gpu_hours(hours: Decimal | None) -> str:
+    """Return GPU-hours with one decimal: ``1,080.0``."""
+    return _decimal(hours, "#,##0.0")
+
+
+@register.filter
+def percent(ratio: Decimal | None) -> str:
+    """Return a ratio as whole percent: ``0.61`` is ``61 %``."""
+    return UNKNOWN if ratio is None else f"{_decimal(ratio * 100, '#,##0')} %"
+
+
+@register.filter
+def with_currency(amount: Decimal | None, currency: str = "EUR") -> str:
+    """Return an amount with its currency, two decimals: ``€2,468.57``."""
+    if amount is None:
+        return UNKNOWN
+    text = format_currency(_exact(amount), currency, locale=_locale())
+    return text.replace("-", MINUS)
+
+
+@register.filter
+def whole_currency(amount: Decimal | None, currency: str = "EUR") -> str:
+    """Return an amount in whole units of its currency, for tiles: ``€4,032``."""
+    if amount is None:
+        return UNKNOWN
+    text = format_currency(
+        _exact(amount), currency, "\xa4#,##0", locale=_locale(), currency_digits=False
+    )
+    return text.replace("-", MINUS)
+
+
+def _decimal(amount: Decimal | None, pattern: str) -> str:
+    if amount is None:
+        return UNKNOWN
+    return format_decimal(_exact(amount), pattern, locale=_locale()).replace("-", MINUS)
+
+
+def _exact(amount: Decimal | int) -> Decimal:
+    return Decimal(amount)
+
+
+def _locale() -> Locale:
+    try:
+        return Locale.parse(to_locale(get_language() or "en"))
+    except (UnknownLocaleError, ValueError):
+        return Locale("en")

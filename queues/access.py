@@ -1,0 +1,228 @@
+"""Who may see and do what: the one place that decides it, on pages and over REST.
+
+Foreign rows are not there (404); a visible object with a forbidden action is 403. A token narrows
+its owner's rights by scopes and, if it has a team, to that team's rows.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from queues.choices import Role, TeamRole
+from queues.models import ApiToken, Membership, PlatformRole, User
+
+Rows = TypeVar("Rows", bound=Model)
+P = ParamSpec("P")
+Page: TypeAlias = Callable[Concatenate[HttpRequest, P], HttpResponse]
+NOTE = "_actor"  # where a request keeps who asks
+READERS_OF_ALL = frozenset({Role.ADMIN.value, Role.FINANCE.value, Role.AUDITOR.value})
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Somebody who asks, with everything that decides what they get.
+
+    ``teams`` maps a team's id to the role in it. ``scopes`` None is a browser session: all.
+    """
+
+    user: User | None
+    roles: frozenset[str] = frozenset()
+    teams: Mapping[int, str] | None = None
+    scopes: frozenset[str] | None = None
+    token_team: int | None = None
+
+    def has_scope(self, scope: str) -> bool:
+        """Return whether the token, if any, allows ``scope``; ``admin`` allows all."""
+        return self.scopes is None or bool(self.scopes & {scope, "admin"})
+
+    def has_role(self, *roles: str) -> bool:
+        """Return whether one of the platform roles is held and not narrowed to a team."""
+        return self.token_team is None and bool(self.roles & set(roles))
+
+    @property
+    def is_admin(self) -> bool:
+        """Return whether everything is allowed."""
+        return self.has_role(Role.ADMIN) and self.has_scope("admin")
+
+    @property
+    def sees_everything(self) -> bool:
+        """Return whether the rows of all teams are visible."""
+        return self.has_role(*READERS_OF_ALL)
+
+    @property
+    def team_ids(self) -> frozenset[int]:
+        """Return the teams whose rows are visible, where not all are."""
+        own = frozenset(self.teams or {})
+        if self.token_team is None:
+            return own
+        reachable = own | {self.token_team} if self.roles & READERS_OF_ALL else own
+        return reachable & {self.token_team}
+
+    @property
+    def may_edit_quota(self) -> bool:
+        """Return whether promises (teams, quotas, queues, flavors) may be edited."""
+        return self.has_role(Role.ADMIN) and self.has_scope("quota:write")
+
+    @property
+    def may_operate(self) -> bool:
+        """Return whether nodes and everybody's workloads may be acted on."""
+        return self.has_role(Role.ADMIN) and self.has_scope("workloads:admin")
+
+    @property
+    def may_price(self) -> bool:
+        """Return whether prices may be set and months worked on."""
+        return self.has_role(Role.FINANCE, Role.ADMIN) and self.has_scope("cost:close")
+
+    @property
+    def may_see_bills(self) -> bool:
+        """Return whether the bills of all teams, and what nobody pays for, are visible."""
+        return self.sees_everything and self.has_scope("cost:read")
+
+    @property
+    def may_see_audit(self) -> bool:
+        """Return whether the whole audit trail is visible; leads see their teams' entries."""
+        return self.has_role(Role.ADMIN, Role.AUDITOR) and self.has_scope("audit:read")
+
+    def sees_team(self, team_id: int | None) -> bool:
+        """Return whether rows of the team are visible; those of nobody to readers of all."""
+        return self.sees_everything or team_id in self.team_ids
+
+    def leads(self, team_id: int | None) -> bool:
+        """Return whether the actor leads the team."""
+        return self._role_in(team_id) == TeamRole.LEAD
+
+    def may_submit(self, team_id: int | None) -> bool:
+        """Return whether workloads of the team may be submitted and cancelled."""
+        if not (self.has_scope("workloads:submit") or self.has_scope("workloads:admin")):
+            return False
+        return self.has_role(Role.ADMIN) or self._role_in(team_id) is not None
+
+    def may_see_bill(self, team_id: int | None) -> bool:
+        """Return whether the team's bill is visible: to its lead, and to readers of all."""
+        if not self.has_scope("cost:read"):
+            return False
+        return self.sees_everything or self.leads(team_id)
+
+    @property
+    def bill_team_ids(self) -> frozenset[int]:
+        """Return the teams whose bills are visible, where not all are."""
+        if not self.has_scope("cost:read"):
+            return frozenset()
+        return frozenset(team for team in self.team_ids if self.leads(team))
+
+    def _role_in(self, team_id: int | None) -> str | None:
+        """Return the role in a team; an admin's token for one team acts as its lead."""
+        if team_id is None or team_id not in self.team_ids:
+            return None
+        if self.token_team == team_id and self.roles & {Role.ADMIN.value}:
+            return TeamRole.LEAD.value
+        return (self.teams or {}).get(team_id)
+
+
+def actor_of(request: HttpRequest | Request) -> Actor:
+    """Return who asks; read once for a request and its way of signing in (two queries)."""
+    plain = request._request if isinstance(request, Request) else request  # noqa: SLF001
+    auth = getattr(request, "auth", None)
+    token = auth if isinstance(auth, ApiToken) else None
+    signed_in = (request.user, token)
+    noted = getattr(plain, NOTE, None)
+    if noted is None or noted[0] != signed_in:
+        noted = (signed_in, actor_for(request.user, token))
+        setattr(plain, NOTE, noted)
+    found: Actor = noted[1]
+    return found
+
+
+def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Actor:
+    """Return what ``user`` may do, by ``token`` or, without one, by a browser session."""
+    if not isinstance(user, User) or not user.is_active:
+        return Actor(None)
+    roles = set(PlatformRole.objects.filter(user=user).values_list("role", flat=True))
+    if user.is_superuser:
+        roles.add(Role.ADMIN.value)
+    teams = dict(Membership.objects.filter(user=user).values_list("team_id", "role"))
+    return Actor(
+        user,
+        frozenset(roles),
+        teams,
+        frozenset(token.scopes) if token else None,
+        token.team_id if token else None,
+    )
+
+
+def visible(queryset: QuerySet[Rows], actor: Actor, field: str = "team") -> QuerySet[Rows]:
+    """Return the rows that ``actor`` sees; ``field`` leads to the team. The one row filter."""
+    if actor.sees_everything:
+        return queryset
+    return queryset.filter(**{f"{field}__in": actor.team_ids})
+
+
+def visible_audit(queryset: QuerySet[Rows], actor: Actor) -> QuerySet[Rows]:
+    """Return the audit entries that ``actor`` sees: all, or those of the teams they lead."""
+    if actor.may_see_audit:
+        return queryset
+    led = [team for team in actor.team_ids if actor.leads(team)]
+    if not led or not actor.has_scope("audit:read"):
+        return queryset.none()
+    names = Membership.objects.filter(team__in=led).values("team__name")
+    return queryset.filter(Q(team__in=names) & ~Q(team=""))
+
+
+def demand(allowed: bool) -> None:
+    """Refuse with 403 unless ``allowed``: the object is visible, the action is not."""
+    if not allowed:
+        raise PermissionDenied
+
+
+def demand_visible(allowed: bool) -> None:
+    """Refuse with 404 unless ``allowed``: a foreign object is not there."""
+    if not allowed:
+        raise Http404
+
+
+def require(
+    predicate: Callable[[Actor], bool] = lambda actor: actor.user is not None,
+) -> Callable[[Page[P]], Page[P]]:
+    """Return a decorator of pages: login for strangers, 403 where ``predicate`` says no."""
+
+    def decorate(view: Page[P]) -> Page[P]:
+        @wraps(view)
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            actor = actor_of(request)
+            if actor.user is None:
+                return redirect_to_login(request.get_full_path())
+            demand(predicate(actor))
+            return view(request, *args, **kwargs)
+
+        return guarded
+
+    return decorate
+
+
+class HasScope(BasePermission):
+    """REST: somebody signed in, whose token has the scope that the view names for the method.
+
+    A view says ``scopes = {"GET": "read", "PUT": "quota:write"}``; reading needs ``read`` and a
+    method that is not named needs ``admin``.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        """Return whether the request may go on to the view."""
+        actor = actor_of(request)
+        if actor.user is None:
+            return False
+        return actor.has_scope(_scope_for(str(request.method), getattr(view, "scopes", {})))
+
+
+def _scope_for(method: str, scopes: Mapping[str, str]) -> str:
+    return scopes.get(method, "read" if method in SAFE_METHODS else "admin")

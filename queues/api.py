@@ -1,0 +1,218 @@
+"""REST's doors to the promises: JSON in, spec out, one service or selector call."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_lazy as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import status
+from rest_framework.exceptions import APIException
+from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gpuplatform.common.problems import Problem, Stale
+from queues import descriptions, selectors
+from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team
+from queues.models.fields import Versioned
+from queues.serializers import ClusterQueueSerializer, CohortSerializer, as_answer
+from queues.services import save_cluster_queue, save_cohort
+
+Row = TypeVar("Row", bound=Versioned)
+_ETAG = re.compile(r'"v(\d{1,9})"', re.ASCII)
+
+
+class PreconditionRequired(APIException):
+    """The client must say which version it saw."""
+
+    status_code = status.HTTP_428_PRECONDITION_REQUIRED
+    default_detail = _('Send If-Match with the version that you saw, such as "v3".')
+    default_code = "precondition_required"
+
+
+class Pages(LimitOffsetPagination):
+    """``?limit=`` up to 1,000 rows and ``?offset=``."""
+
+    default_limit = 100
+    max_limit = 1000
+
+
+class _Rows(APIView, Generic[Row]):
+    """What lists and single objects of one kind share."""
+
+    permission_classes = (HasScope,)
+    scopes: ClassVar[Mapping[str, str]] = {"PUT": "quota:write"}
+
+    def rows(self, actor: Actor) -> QuerySet[Row]:
+        """Return the rows that ``actor`` sees."""
+        raise NotImplementedError
+
+    def spec(self, row: Row) -> object:
+        """Return what ``row`` promises."""
+        raise NotImplementedError
+
+    def answer(self, row: Row) -> dict[str, Any]:
+        """Return ``row`` as JSON with its version."""
+        return as_answer(self.spec(row)) | {"version": row.version}
+
+
+class _List(_Rows[Row]):
+    @extend_schema(responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """Return the visible objects, a page at a time."""
+        pages = Pages()
+        rows = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
+        return pages.get_paginated_response([self.answer(row) for row in rows or []])
+
+
+class _Detail(_Rows[Row]):
+    lookup: ClassVar[tuple[str, ...]] = ("name",)
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request, **names: str) -> Response:
+        """Return one object; its ETag is what If-Match wants."""
+        return self.tagged(get_object_or_404(self.rows(actor_of(request)), **names))
+
+    def tagged(self, row: Row, code: int = status.HTTP_200_OK) -> Response:
+        """Return ``row`` with its ETag."""
+        return Response(self.answer(row), code, headers={"ETag": f'"v{row.version}"'})
+
+    def write(self, request: Request, name: str, save: Callable[[int | None], Row]) -> Response:
+        """Let an editor of quotas ``save`` the object, which gets the version that was seen."""
+        actor = actor_of(request)
+        found = self.rows(actor).filter(name=name).first()
+        if not actor.may_edit_quota:
+            demand_visible(found is not None)
+            demand(False)
+        row = save(_seen_version(request, actor, found))
+        return self.tagged(row, status.HTTP_200_OK if found else status.HTTP_201_CREATED)
+
+
+def _seen_version(request: Request, actor: Actor, found: Versioned | None) -> int | None:
+    """Return what If-Match says; ``*`` (whatever it is) is for admins; none creates."""
+    given = request.headers.get("If-Match", "").strip()
+    if given == "*" and actor.is_admin and found is not None:
+        return None
+    if match := _ETAG.fullmatch(given):
+        return int(match[1])
+    if given:
+        raise Stale([Problem("version", "stale", str(PreconditionRequired.default_detail))])
+    if found is not None:
+        raise PreconditionRequired
+    return 0
+
+
+class _Teams:
+    def rows(self, actor: Actor) -> QuerySet[Team]:
+        return selectors.visible_teams(actor)
+
+    def spec(self, row: Team) -> object:
+        return descriptions.describe_team(row)
+
+
+@extend_schema_view(get=extend_schema(operation_id="teams_list"))
+class TeamList(_Teams, _List[Team]):
+    """``GET /teams/``."""
+
+
+class TeamDetail(_Teams, _Detail[Team]):
+    """``GET /teams/<name>/``."""
+
+
+class _Cohorts:
+    def rows(self, actor: Actor) -> QuerySet[Cohort]:
+        return selectors.visible_cohorts(actor)
+
+    def spec(self, row: Cohort) -> object:
+        return descriptions.describe_cohort(row)
+
+
+@extend_schema_view(get=extend_schema(operation_id="cohorts_list"))
+class CohortList(_Cohorts, _List[Cohort]):
+    """``GET /cohorts/``."""
+
+
+class CohortDetail(_Cohorts, _Detail[Cohort]):
+    """``GET`` and ``PUT /cohorts/<name>/``."""
+
+    @extend_schema(request=CohortSerializer, responses={200: OpenApiTypes.OBJECT})
+    def put(self, request: Request, name: str) -> Response:
+        """Make the cohort be what the body says."""
+        body = CohortSerializer(data=request.data)
+
+        def save(seen: int | None) -> Cohort:
+            body.is_valid(raise_exception=True)
+            user = actor_of(request).user
+            return save_cohort(body.to_spec(name), actor=user, if_version=seen)
+
+        return self.write(request, name, save)
+
+
+class _ClusterQueues:
+    def rows(self, actor: Actor) -> QuerySet[ClusterQueue]:
+        return selectors.visible_cluster_queues(actor)
+
+    def spec(self, row: ClusterQueue) -> object:
+        return descriptions.describe_cluster_queue(row)
+
+
+@extend_schema_view(get=extend_schema(operation_id="cluster_queues_list"))
+class ClusterQueueList(_ClusterQueues, _List[ClusterQueue]):
+    """``GET /cluster-queues/``."""
+
+
+class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
+    """``GET`` and ``PUT /cluster-queues/<name>/``."""
+
+    @extend_schema(request=ClusterQueueSerializer, responses={200: OpenApiTypes.OBJECT})
+    def put(self, request: Request, name: str) -> Response:
+        """Make the cluster queue be what the body says."""
+        body = ClusterQueueSerializer(data=request.data)
+
+        def save(seen: int | None) -> ClusterQueue:
+            body.is_valid(raise_exception=True)
+            user = actor_of(request).user
+            return save_cluster_queue(body.to_spec(name), actor=user, if_version=seen)
+
+        return self.write(request, name, save)
+
+
+class _LocalQueues:
+    def rows(self, actor: Actor) -> QuerySet[LocalQueue]:
+        return selectors.visible_local_queues(actor)
+
+    def spec(self, row: LocalQueue) -> object:
+        return descriptions.describe_local_queue(row)
+
+
+@extend_schema_view(get=extend_schema(operation_id="local_queues_list"))
+class LocalQueueList(_LocalQueues, _List[LocalQueue]):
+    """``GET /local-queues/``."""
+
+
+class LocalQueueDetail(_LocalQueues, _Detail[LocalQueue]):
+    """``GET /local-queues/<namespace>/<name>/``."""
+
+
+class _Flavors:
+    def rows(self, actor: Actor) -> QuerySet[ResourceFlavor]:
+        del actor  # kinds of nodes are everybody's
+        return selectors.all_flavors()
+
+    def spec(self, row: ResourceFlavor) -> object:
+        return descriptions.describe_flavor(row)
+
+
+@extend_schema_view(get=extend_schema(operation_id="flavors_list"))
+class FlavorList(_Flavors, _List[ResourceFlavor]):
+    """``GET /flavors/``."""
+
+
+class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
+    """``GET /flavors/<name>/``."""

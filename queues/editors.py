@@ -1,0 +1,182 @@
+"""The editors of teams, cohorts and cluster queues: one walk for all three.
+
+A refusal puts each problem at its field. Somebody else's faster edit is answered with 412 and
+the values of both sides; what was typed stays in the form, which then applies to the version
+that is current.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods
+
+from gpuplatform.common.problems import Rejected, Stale
+from queues import pages
+from queues.access import actor_of, require
+from queues.descriptions import describe_cluster_queue, describe_cohort, describe_team
+from queues.forms import (
+    RESOURCES,
+    CohortForm,
+    EditForm,
+    QueueForm,
+    QuotaRows,
+    TeamForm,
+    add_problems,
+    form_problems,
+    quota_rows,
+)
+from queues.models import ClusterQueue, Cohort, Team
+from queues.services.cohorts import save_cohort
+from queues.services.queues import save_cluster_queue
+from queues.services.teams import save_team
+from queues.views import may_edit
+
+REFUSED, CONFLICT = 422, 412
+form_page = require_http_methods(["GET", "HEAD", "POST"])
+
+
+@dataclass
+class Editing:
+    """One edit: the row as it is (None: a new one), the form, and how to save what it asks for."""
+
+    kind: str  # team | cohort | queue: also the name of the page to go back to
+    row: Any
+    spec: Any  # of the row as it is now; None for a new one
+    form: EditForm
+    wanted: Callable[[], Any]  # the spec that the form asks for
+    save: Callable[..., Any]
+    rows: QuotaRows | None = None
+
+    def are_valid(self) -> bool:
+        """Return whether the shape of everything typed is right."""
+        valid = self.form.is_valid()
+        return (self.rows is None or self.rows.is_valid()) and valid
+
+    def mistakes(self) -> list[dict[str, str]]:
+        """Return what is wrong in shape, for the summary."""
+        return form_problems(self.form, *(self.rows.forms if self.rows is not None else ()))
+
+
+def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
+    """Show the form, or save it and go to the object's page."""
+    if request.method != "POST":
+        return _show(request, editing)
+    if not editing.are_valid():
+        return _show(request, editing, REFUSED, problems=editing.mistakes())
+    spec, data = editing.wanted(), editing.form.cleaned_data
+    version = 0 if editing.row is None else data["version"]
+    try:
+        saved = editing.save(
+            spec, actor=actor_of(request).user, reason=data["reason"], if_version=version
+        )
+    except Stale as error:
+        return _show_conflict(request, editing, spec, error)
+    except Rejected as error:
+        place = editing.rows.add_problem if editing.rows is not None else None
+        found = add_problems(editing.form, error.problems, *([place] if place else []))
+        return _show(request, editing, REFUSED, problems=found)
+    messages.success(request, gettext("%(name)s is saved.") % {"name": saved.name})
+    return redirect(editing.kind, name=saved.name)
+
+
+def _show_conflict(
+    request: HttpRequest, editing: Editing, spec: Any, error: Stale
+) -> HttpResponse:
+    if editing.row is None:
+        words = gettext("there is one with this name already")
+        editing.form.add_error("name", words)
+        where = editing.form["name"].id_for_label
+        taken = {"field": where, "code": "duplicate", "path": "name", "message": words}
+        return _show(request, editing, REFUSED, problems=[taken])
+    seen = editing.form.data.get("seen", "")
+    found = pages.clashes(seen, editing.spec, spec)
+    now = {"version": str(editing.row.version), "seen": pages.as_seen(editing.spec)}
+    carried = request.POST.copy()
+    carried.update(now)  # appends: the last value of a key counts
+    editing.form.data = carried
+    words = " ".join(problem.message for problem in error.problems)
+    return _show(request, editing, CONFLICT, clashes=found, conflict=words)
+
+
+def _show(request: HttpRequest, editing: Editing, status: int = 200, **more: Any) -> HttpResponse:
+    context = {"editing": editing, "form": editing.form, "row": editing.row, "rows": editing.rows}
+    context |= {"resources": RESOURCES}
+    return render(request, f"queues/{editing.kind}_form.html", context | more, status=status)
+
+
+def _start(row: Any, spec: Any, initial: dict[str, Any]) -> dict[str, Any]:
+    """Return what a form shows first, with the version and the state that were seen."""
+    if row is None:
+        return initial
+    return initial | {"version": row.version, "seen": pages.as_seen(spec)}
+
+
+def _required(row: Any) -> Any:
+    if row is None:
+        raise Http404
+    return row
+
+
+# ---- the three editors -------------------------------------------------------------------------
+
+
+@form_page
+@require(may_edit)
+def team_edit(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Edit a team; without a name, a new one."""
+    row = _required(Team.objects.filter(name=name).first()) if name else None
+    spec = describe_team(row) if row else None
+    shown = {
+        field: getattr(spec, field)
+        for field in ("display_name", "cost_center", "accounting_mode", "description")
+        if spec is not None
+    }
+    form = TeamForm(request.POST or None, initial=_start(row, spec, shown), is_new=row is None)
+    return answer(request, Editing("team", row, spec, form, lambda: form.to_spec(name), save_team))
+
+
+@form_page
+@require(may_edit)
+def queue_edit(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Edit a cluster queue; without a name, a new one with the recommended defaults."""
+    known = ClusterQueue.objects.select_related("team", "cohort").prefetch_related("quotas")
+    row = _required(known.filter(name=name).first()) if name else None
+    spec = describe_cluster_queue(row) if row else None
+    form = QueueForm(
+        request.POST or None,
+        initial=_start(row, spec, QueueForm.initial_of(spec) | _asked(request)),
+        is_new=row is None,
+        teams=pages.team_choices(),
+        cohorts=pages.cohort_choices(),
+    )
+    rows = quota_rows(pages.flavor_choices(), request.POST or None, spec.groups if spec else ())
+    wanted = lambda: form.to_spec(rows.groups(), spec)  # noqa: E731  # evaluated once valid
+    return answer(request, Editing("queue", row, spec, form, wanted, save_cluster_queue, rows))
+
+
+def _asked(request: HttpRequest) -> dict[str, str]:
+    """Return what the link to a new queue filled in already."""
+    return {name: request.GET[name] for name in ("team", "cohort") if request.GET.get(name)}
+
+
+@form_page
+@require(may_edit)
+def cohort_edit(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Edit a cohort; without a name, a new one."""
+    known = Cohort.objects.select_related("parent").prefetch_related("quotas")
+    row = _required(known.filter(name=name).first()) if name else None
+    spec = describe_cohort(row) if row else None
+    form = CohortForm(
+        request.POST or None,
+        initial=_start(row, spec, CohortForm.initial_of(spec)),
+        is_new=row is None,
+        cohorts=pages.cohort_choices(without=name),
+    )
+    rows = quota_rows(pages.flavor_choices(), request.POST or None, spec.groups if spec else ())
+    wanted = lambda: form.to_spec(rows.groups(), spec)  # noqa: E731  # evaluated once valid
+    return answer(request, Editing("cohort", row, spec, form, wanted, save_cohort, rows))

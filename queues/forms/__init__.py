@@ -1,0 +1,25 @@
+"""Forms of the promises: what people type becomes a spec; the rules are asked by the service.
+
+A form checks shape only (is this a quantity at all). What a rule refuses comes back as problems
+with paths, and :func:`add_problems` puts each at its field.
+"""
+
+from queues.forms.edits import EditForm, add_problems, form_problems
+from queues.forms.promises import CohortForm, QueueForm
+from queues.forms.quotas import RESOURCES, QuotaRows, quota_rows
+from queues.forms.teams import LocalQueueForm, MemberForm, NamespaceForm, TeamForm
+
+__all__ = [
+    "RESOURCES",
+    "CohortForm",
+    "EditForm",
+    "LocalQueueForm",
+    "MemberForm",
+    "NamespaceForm",
+    "QueueForm",
+    "QuotaRows",
+    "TeamForm",
+    "add_problems",
+    "form_problems",
+    "quota_rows",
+]

@@ -1,0 +1,89 @@
+"""What every edit form carries, and how refusals come to their fields."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from django import forms
+from django.core.validators import MinLengthValidator
+from django.utils.translation import gettext_lazy as _
+
+from gpuplatform.common.problems import Problem
+
+REASON_LENGTH = 10
+FIELD_OF = {"namespace_selector": "admits", "groups": "quota_source"}
+
+Choices = Sequence[tuple[str, Any]]
+Placing = Callable[[Problem], str | None]
+
+
+class EditForm(forms.Form):
+    """What every edit carries: the version and the state that were seen, and the reason."""
+
+    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+    reason = forms.CharField(
+        label=_("Reason"),
+        widget=forms.Textarea(attrs={"rows": 2}),
+        validators=[MinLengthValidator(REASON_LENGTH)],
+        help_text=_("At least 10 characters; kept in the audit log next to your name."),
+    )
+
+    def __init__(self, *args: Any, is_new: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.is_new = is_new
+        if is_new:
+            self.fields["reason"].required = False
+            self.fields["reason"].help_text = _("Kept in the audit log next to your name.")
+        elif "name" in self.fields:
+            del self.fields["name"]
+        self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
+
+
+def choose(form: forms.Form, field: str, choices: Choices) -> None:
+    """Set what a field offers; what is stored already stays possible."""
+    target = form.fields[field]
+    assert isinstance(target, forms.ChoiceField)
+    known = {value for value, _label in choices}
+    kept = str(form.initial.get(field) or "")
+    target.choices = [*choices, *([(kept, kept)] if kept and kept not in known else [])]
+
+
+def nowhere(_problem: Problem) -> None:
+    """Place no problem: the form has no table."""
+    return
+
+
+def add_problems(
+    form: forms.Form, problems: Iterable[Problem], place: Placing = nowhere
+) -> list[dict[str, str]]:
+    """Put each problem at its field; return them for the summary, with the id to jump to.
+
+    ``place`` is asked first: it knows the rows of a table inside the form.
+    """
+    summary = []
+    for problem in problems:
+        where = place(problem)
+        if where is None:
+            name = problem.path.split(".")[-1].split("[")[0]
+            name = FIELD_OF.get(name, name)
+            known = name in form.fields
+            form.add_error(name if known else None, problem.message)
+            where = form[name].id_for_label if known else ""
+        line = {"code": problem.code, "path": problem.path, "message": problem.message}
+        summary.append({"field": where, **line})
+    return summary
+
+
+def form_problems(*given: forms.Form) -> list[dict[str, str]]:
+    """Return what forms themselves refused, for the same summary."""
+    return [
+        {
+            "field": form[name].id_for_label if name in form.fields else "",
+            "code": str(error["code"] or "invalid"),
+            "path": name if name in form.fields else "",
+            "message": error["message"],
+        }
+        for form in given
+        for name, errors in form.errors.get_json_data().items()
+        for error in errors
+    ]

@@ -1,0 +1,283 @@
+"""Kueue's kinds to specs, in the spellings of v1alpha1, v1beta1 and v1beta2.
+
+A manifest keeps Kueue's defaults (``decisions.md`` 4). Every field is read, carried with the
+warning FIELD_NOT_HONOURED, or reported as UNKNOWN_FIELD.
+"""
+
+from typing import Any
+
+from gpuplatform.common.fields import Fields
+from gpuplatform.common.manifests import Document, Reading
+from queues.choices import (
+    BorrowWithinCohort,
+    QueueingStrategy,
+    ReclaimWithinCohort,
+    StopPolicy,
+    Undeclared,
+    WithinClusterQueue,
+)
+from queues.manifests.reading import (
+    carry,
+    fair_weight,
+    mapping_or_none,
+    open_document,
+    owner,
+    renamed,
+)
+from queues.rules.words import INT32_MIN
+from queues.specs import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FlavorQuotasSpec,
+    FlavorSpec,
+    LocalQueueSpec,
+    PreemptionSpec,
+    PriorityClassSpec,
+    QuotaSpec,
+    ResourceGroupSpec,
+    TaintSpec,
+    TolerationSpec,
+    TopologySpec,
+)
+
+GROUP = "kueue.x-k8s.io"
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+# The order of preference that we follow in any case; v1beta1 calls MayStopSearch otherwise.
+FUNGIBILITY = {
+    "whenCanBorrow": ("MayStopSearch", "Borrow"),
+    "whenCanPreempt": ("TryNextFlavor",),
+    "preference": ("BorrowingOverPreemption",),
+}
+
+
+# ---- kinds of nodes --------------------------------------------------------------------------
+def read_flavor(document: Document) -> Reading:
+    """Read a ResourceFlavor."""
+    reading = Reading()
+    fields = open_document(document, reading)
+    spec = fields.child("spec")
+    reading.specs.append(
+        FlavorSpec(
+            name=document.name,
+            node_labels=spec.labels("nodeLabels"),
+            node_taints=tuple(_taint(row) for row in spec.children("nodeTaints")),
+            tolerations=tuple(_toleration(row) for row in spec.children("tolerations")),
+            topology=spec.text("topologyName"),
+        )
+    )
+    spec.close()
+    fields.close()
+    return reading
+
+
+def _taint(row: Fields) -> TaintSpec:
+    row.accept("timeAdded")
+    taint = TaintSpec(
+        key=row.text("key", required=True),
+        value=row.text("value"),
+        effect=row.choice("effect", EFFECTS, "NoSchedule"),
+    )
+    row.close()
+    return taint
+
+
+def _toleration(row: Fields) -> TolerationSpec:
+    toleration = TolerationSpec(
+        key=row.text("key"),
+        operator=row.choice("operator", ("Equal", "Exists"), "Equal"),
+        value=row.text("value"),
+        effect=row.choice("effect", ("", *EFFECTS), ""),
+        seconds=row.integer("tolerationSeconds"),
+    )
+    row.close()
+    return toleration
+
+
+def read_topology(document: Document) -> Reading:
+    """Read a Topology."""
+    reading = Reading()
+    fields = open_document(document, reading)
+    spec = fields.child("spec", required=True)
+    levels = []
+    for row in spec.children("levels", required=True):
+        levels.append(row.text("nodeLabel", required=True))
+        row.close()
+    spec.close()
+    fields.close()
+    reading.specs.append(TopologySpec(document.name, tuple(levels)))
+    return reading
+
+
+# ---- quotas ----------------------------------------------------------------------------------
+def _groups(spec: Fields) -> tuple[ResourceGroupSpec, ...]:
+    return tuple(_group(row) for row in spec.children("resourceGroups"))
+
+
+def _group(row: Fields) -> ResourceGroupSpec:
+    resources = tuple(row.texts("coveredResources"))
+    flavors = tuple(_flavor_quotas(flavor) for flavor in row.children("flavors"))
+    row.close()
+    return ResourceGroupSpec(resources, flavors)
+
+
+def _flavor_quotas(row: Fields) -> FlavorQuotasSpec:
+    name = row.text("name", required=True)
+    quotas = tuple(_quota(cell) for cell in row.children("resources"))
+    row.close()
+    return FlavorQuotasSpec(name, quotas)
+
+
+def _quota(row: Fields) -> QuotaSpec:
+    resource = row.text("name", required=True)
+    quota = QuotaSpec(
+        resource=resource,
+        nominal=row.quantity("nominalQuota", resource, required=True) or 0,
+        borrowing_limit=row.quantity("borrowingLimit", resource),
+        lending_limit=row.quantity("lendingLimit", resource),
+    )
+    row.close()
+    return quota
+
+
+def read_cohort(document: Document) -> Reading:
+    """Read a Cohort; v1alpha1 calls ``parentName`` ``parent``."""
+    reading = Reading()
+    fields = open_document(document, reading)
+    spec = fields.child("spec")
+    names = ("parent", "parentName") if _version(document) == "v1alpha1" else _PARENT
+    reading.specs.append(
+        CohortSpec(
+            name=document.name,
+            parent=renamed(spec, *names),
+            groups=_groups(spec),
+            fair_weight=fair_weight(spec),
+        )
+    )
+    spec.close()
+    fields.close()
+    return reading
+
+
+_PARENT = ("parentName", "parent")
+
+
+def read_cluster_queue(document: Document) -> Reading:
+    """Read a ClusterQueue; v1beta1 says ``cohort``, v1beta2 ``cohortName``."""
+    reading = Reading()
+    fields = open_document(document, reading)
+    spec = fields.child("spec", required=True)
+    beta1 = _version(document) in {"v1alpha1", "v1beta1"}
+    names = ("cohort", "cohortName") if beta1 else ("cohortName", "cohort")
+    reading.specs.append(
+        ClusterQueueSpec(
+            name=document.name,
+            groups=_groups(spec),
+            team=owner(fields),
+            cohort=renamed(spec, *names),
+            queueing_strategy=spec.choice(
+                "queueingStrategy", QueueingStrategy.values, QueueingStrategy.BEST_EFFORT_FIFO
+            ),
+            stop_policy=spec.choice("stopPolicy", StopPolicy.values, StopPolicy.NONE),
+            fair_weight=fair_weight(spec),
+            namespace_selector=mapping_or_none(spec, "namespaceSelector"),
+            preemption=_preemption(spec.child("preemption")),
+            undeclared=spec.choice("quotaCheckStrategy", Undeclared.values, Undeclared.BLOCK),
+            carried=_carried(spec),
+        )
+    )
+    spec.close()
+    fields.close()
+    return reading
+
+
+def _preemption(row: Fields) -> PreemptionSpec:
+    borrow = row.child("borrowWithinCohort")
+    never = WithinClusterQueue.NEVER.value
+    preemption = PreemptionSpec(
+        within_cluster_queue=row.choice("withinClusterQueue", WithinClusterQueue.values, never),
+        reclaim_within_cohort=row.choice("reclaimWithinCohort", ReclaimWithinCohort.values, never),
+        borrow_within_cohort=borrow.choice("policy", BorrowWithinCohort.values, never),
+        max_priority_threshold=borrow.integer("maxPriorityThreshold", minimum=INT32_MIN),
+    )
+    borrow.close()
+    row.close()
+    return preemption
+
+
+def _carried(spec: Fields) -> dict[str, Any]:
+    """Keep what Kueue would act on and we do not, each with its warning."""
+    carried: dict[str, Any] = {}
+    for key in (
+        "admissionChecks",
+        "admissionChecksStrategy",
+        "admissionScope",
+        "concurrentAdmissionPolicy",
+    ):
+        carried |= carry(spec, key)
+    order = spec.child("flavorFungibility")
+    differs = {
+        key: value
+        for key, usual in FUNGIBILITY.items()
+        if (value := order.choice(key, _fungible(key), usual[0])) not in usual
+    }
+    order.close()
+    for key in differs:
+        order.report("FIELD_NOT_HONOURED", key, field=key)
+    return carried | ({"flavorFungibility": differs} if differs else {})
+
+
+def _fungible(key: str) -> tuple[str, ...]:
+    choices = {
+        "whenCanBorrow": ("MayStopSearch", "Borrow", "TryNextFlavor"),
+        "whenCanPreempt": ("MayStopSearch", "Preempt", "TryNextFlavor"),
+        "preference": ("BorrowingOverPreemption", "PreemptionOverBorrowing"),
+    }
+    return choices[key]
+
+
+# ---- doors and priorities --------------------------------------------------------------------
+def read_local_queue(document: Document) -> Reading:
+    """Read a LocalQueue."""
+    reading = Reading()
+    fields = open_document(document, reading)
+    spec = fields.child("spec", required=True)
+    reading.specs.append(
+        LocalQueueSpec(
+            namespace=document.namespace,
+            name=document.name,
+            cluster_queue=spec.text("clusterQueue", required=True),
+            stop_policy=spec.choice("stopPolicy", StopPolicy.values, StopPolicy.NONE),
+            fair_weight=fair_weight(spec),
+        )
+    )
+    spec.close()
+    fields.close()
+    return reading
+
+
+def read_priority_class(document: Document) -> Reading:
+    """Read a WorkloadPriorityClass; its fields stand beside ``metadata``, not in ``spec``."""
+    reading = Reading()
+    fields = open_document(document, reading)
+    value = fields.integer("value", minimum=INT32_MIN, required=True)
+    reading.specs.append(
+        PriorityClassSpec(
+            "workload", document.name, value or 0, description=fields.text("description")
+        )
+    )
+    fields.close()
+    return reading
+
+
+def _version(document: Document) -> str:
+    return document.api_version.rpartition("/")[2]
+
+
+READERS = {
+    "ClusterQueue": read_cluster_queue,
+    "Cohort": read_cohort,
+    "LocalQueue": read_local_queue,
+    "ResourceFlavor": read_flavor,
+    "Topology": read_topology,
+    "WorkloadPriorityClass": read_priority_class,
+}

@@ -1,0 +1,100 @@
+"""What the readers of promises share: the frame of a document, weights, choices, JSON parts."""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from gpuplatform.common.fields import Fields
+from gpuplatform.common.manifests import Document, Reading
+from gpuplatform.common.quantities import parse_quantity
+
+TEAM_LABEL = "gpuplatform.io/team"
+# Written by the cluster or by tools; they promise nothing.
+BOOKKEEPING = (
+    "name",
+    "namespace",
+    "generateName",
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+
+
+def open_document(document: Document, reading: Reading) -> Fields:
+    """Return the document's fields, its frame read: versions, kind, metadata, status."""
+    fields = document.fields(reading.diagnostics)
+    fields.accept("apiVersion", "kind", "status")
+    metadata = fields.child("metadata", required=True)
+    metadata.accept(*BOOKKEEPING)
+    metadata.text("name", required=True)
+    metadata.labels("labels")
+    metadata.close()
+    return fields
+
+
+def owner(fields: Fields) -> str | None:
+    """Return the team that the label names, or None: a manifest leaves the owner as it is."""
+    return fields.child("metadata").labels("labels").get(TEAM_LABEL)
+
+
+def fair_weight(spec: Fields) -> Decimal:
+    """Return ``fairSharing.weight``, a quantity: ``2``, ``"0.5"``, ``500m``; 1 if absent."""
+    sharing = spec.child("fairSharing")
+    value = sharing.raw("weight")
+    sharing.close()
+    if value is None:
+        return Decimal(1)
+    try:
+        return _weight(value)
+    except (ValueError, InvalidOperation):
+        negative = str(value).strip().startswith("-")
+        sharing.report("NEGATIVE" if negative else "BAD_QUANTITY", "weight", value=str(value)[:64])
+        return Decimal(1)
+
+
+def _weight(value: Any) -> Decimal:
+    """Return an exact decimal; only a suffix is read as a quantity, in thousandths."""
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return Decimal(parse_quantity("cpu", value)) / 1000
+    if isinstance(value, bool) or not number.is_finite() or number < 0:
+        raise ValueError(value)
+    return number
+
+
+def renamed(spec: Fields, current: str, other: str) -> str | None:
+    """Return a field that API versions call differently; the other name is read and reported."""
+    value = spec.text(current) or None
+    alias = spec.text(other) or None
+    if alias is None:
+        return value
+    if value is not None and value != alias:
+        spec.report("BAD_VALUE", other, value=alias[:64], allowed=value[:64])
+    spec.report("FIELD_RENAMED", other, old=spec.at(other), new=spec.at(current))
+    return value or alias
+
+
+def mapping_or_none(spec: Fields, key: str) -> Mapping[str, Any] | None:
+    """Return a mapping as it stands; absent (None) and empty are different things."""
+    return spec.child(key).body if key in spec else spec.raw(key)
+
+
+def carry(spec: Fields, key: str, default: Any = None) -> dict[str, Any]:
+    """Return ``{key: value}`` of a field that is kept but not acted on, with a warning.
+
+    Nothing is said about an absent value or about ``default``, which is how we act anyway.
+    """
+    value = spec.raw(key)
+    if value in (None, default, {}, []):
+        return {}
+    spec.report("FIELD_NOT_HONOURED", key, field=key)
+    return {key: value}

@@ -1,0 +1,248 @@
+"""What the pages of the promises show beside the visible rows: counts, choices, differences.
+
+Which rows somebody sees is decided in ``queues.access`` and ``queues.selectors``.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
+
+from gpuplatform.common.models import AuditEntry
+from gpuplatform.common.quantities import format_quantity
+from queues.descriptions import as_json
+from queues.models import (
+    ClusterQueue,
+    Cohort,
+    FlavorQuota,
+    LocalQueue,
+    Membership,
+    Namespace,
+    ResourceFlavor,
+    Team,
+)
+
+GPU = "nvidia.com/gpu"
+CHANGES_SHOWN = 10
+SIDES = 2
+TEAM_COLUMNS = (
+    "name",
+    "display_name",
+    "cost_center",
+    "accounting_mode",
+    "members",
+    "namespaces",
+    "queues",
+    "gpus_nominal",
+)
+AUDIT_COLUMNS = (
+    "at",
+    "actor",
+    "action",
+    "kind",
+    "subject",
+    "team",
+    "reason",
+    "before",
+    "after",
+    "request_id",
+)
+
+
+# ---- teams -------------------------------------------------------------------------------------
+
+
+def team_rows(teams: QuerySet[Team]) -> QuerySet[Any]:
+    """Return teams with counts of what they have, and their promised GPUs. 1 query."""
+    promised = (
+        FlavorQuota.objects.filter(cluster_queue__team=OuterRef("pk"), resource=GPU)
+        .order_by()
+        .values("cluster_queue__team")
+        .annotate(sum=Sum("nominal"))
+        .values("sum")
+    )
+    return teams.annotate(
+        members=Count("memberships", distinct=True),
+        owned_namespaces=Count("namespaces", distinct=True),
+        queues=Count("cluster_queues", distinct=True),
+        gpus=Coalesce(Subquery(promised), 0),
+    ).order_by("name")
+
+
+def team_cells(rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
+    """Yield teams as rows of an export."""
+    for row in rows:
+        shown = {name: getattr(row, name, None) for name in TEAM_COLUMNS}
+        yield shown | {"namespaces": row.owned_namespaces, "gpus_nominal": row.gpus}
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPage:
+    """One team with everything that belongs to it."""
+
+    team: Team
+    members: list[Membership]
+    namespaces: list[Namespace]
+    queues: Sequence[ClusterQueue]
+    local_queues: list[LocalQueue]
+    changes: list[AuditEntry]
+
+
+def team_page(team: Team) -> TeamPage:
+    """Return what belongs to a team. 6 queries."""
+    cells = FlavorQuota.objects.filter(resource=GPU)
+    queues = list(
+        team.cluster_queues.select_related("cohort").prefetch_related(
+            Prefetch("quotas", cells, to_attr="gpu_quotas")
+        )
+    )
+    doors = LocalQueue.objects.filter(cluster_queue__in=[queue.name for queue in queues])
+    changes = AuditEntry.objects.filter(team=team.name).exclude(subject_kind="Workload")
+    return TeamPage(
+        team=team,
+        members=list(team.memberships.select_related("user").order_by("role", "user__username")),
+        namespaces=list(team.namespaces.all()),
+        queues=queues,
+        local_queues=list(doors.order_by("namespace", "name")),
+        changes=list(changes.order_by("-id")[:CHANGES_SHOWN]),
+    )
+
+
+# ---- choices of forms --------------------------------------------------------------------------
+
+
+def flavor_choices() -> list[tuple[str, str]]:
+    """Return the flavors that a quota row may name."""
+    return [(name, name) for name in ResourceFlavor.objects.values_list("name", flat=True)]
+
+
+def team_choices() -> list[tuple[str, str]]:
+    """Return the teams that may own a queue."""
+    return [(team.name, str(team)) for team in Team.objects.all()]
+
+
+def cohort_choices(without: str = "") -> list[tuple[str, str]]:
+    """Return the cohorts that a queue or another cohort may be in."""
+    names = Cohort.objects.exclude(name=without).values_list("name", flat=True)
+    return [(name, name) for name in names]
+
+
+# ---- what two people changed at once -----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """One value: as it was when the form was opened, as it is now, as the form asks for."""
+
+    label: str
+    seen: str
+    theirs: str
+    yours: str
+
+    @property
+    def is_clash(self) -> bool:
+        """Return whether both sides changed it, to different values."""
+        return len({self.seen, self.theirs, self.yours}) > SIDES
+
+
+def clashes(seen: str, theirs: object, yours: object) -> list[Clash]:
+    """Return what differs between the sides; ``seen`` is the JSON that the form carried."""
+    try:
+        base = json.loads(seen) if seen else {}
+    except ValueError:
+        base = {}
+    columns = [_flat(base), _flat(as_json(theirs)), _flat(as_json(yours))]
+    labels = sorted(set().union(*columns))
+    rows = [Clash(label, *(column.get(label, "-") for column in columns)) for label in labels]
+    return [row for row in rows if not row.seen == row.theirs == row.yours]
+
+
+def as_seen(spec: object) -> str:
+    """Return a spec as the text that an edit form carries along."""
+    return json.dumps(as_json(spec))
+
+
+def _flat(value: Any, path: str = "") -> dict[str, str]:
+    """Return every leaf of a spec by a name that people can read."""
+    if isinstance(value, Mapping):
+        if "flavor" in value and "quotas" in value:
+            return _flat_quotas(value)
+        parts = [_flat(inner, f"{path}.{key}" if path else key) for key, inner in value.items()]
+    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        parts = [_flat(inner, path) for inner in value]
+    else:
+        shown = gettext("none") if value in (None, "", [], {}) else _text(value)
+        return {path.replace("_", " "): shown} if path else {}
+    return {key: text for part in parts for key, text in part.items()}
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _flat_quotas(flavor: Mapping[str, Any]) -> dict[str, str]:
+    cells = {}
+    for quota in flavor["quotas"]:
+        where = f"{flavor['flavor']} {quota['resource']}"
+        for name in ("nominal", "borrowing_limit", "lending_limit"):
+            amount = quota.get(name)
+            cells[f"{where}: {name.replace('_', ' ')}"] = (
+                gettext("no limit")
+                if amount is None
+                else format_quantity(quota["resource"], int(amount))
+            )
+    return cells
+
+
+# ---- audit -------------------------------------------------------------------------------------
+
+
+def audit_rows(entries: QuerySet[AuditEntry], **wanted: str) -> QuerySet[AuditEntry]:
+    """Return audit entries, newest first, narrowed by exact values and a text in the subject."""
+    text = wanted.pop("q", "")
+    exact = {name: value for name, value in wanted.items() if value}
+    entries = entries.filter(**exact)
+    return (entries.filter(subject__icontains=text) if text else entries).order_by("-id")
+
+
+def audit_choices(entries: QuerySet[AuditEntry]) -> dict[str, list[str]]:
+    """Return which actors, actions and kinds occur. 3 queries."""
+    return {
+        name: list(entries.order_by(name).values_list(name, flat=True).distinct())
+        for name in ("actor_name", "action", "subject_kind")
+    }
+
+
+def audit_cells(rows: Iterable[AuditEntry]) -> Iterable[dict[str, Any]]:
+    """Yield audit entries as rows of an export."""
+    for row in rows:
+        shown = {name: getattr(row, name, None) for name in AUDIT_COLUMNS}
+        yield shown | {
+            "actor": row.actor_name,
+            "kind": row.subject_kind,
+            "before": json.dumps(row.before) if row.before is not None else "",
+            "after": json.dumps(row.after) if row.after is not None else "",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One audit entry with what it changed, in readable values."""
+
+    entry: AuditEntry
+    parts: list[Clash]
+
+
+def with_changes(entries: Iterable[AuditEntry]) -> list[Change]:
+    """Return entries with the values that differ between before and after."""
+    return [Change(entry, _parts(entry)) for entry in entries]
+
+
+def _parts(entry: AuditEntry) -> list[Clash]:
+    before, after = _flat(entry.before or {}), _flat(entry.after or {})
+    labels = [label for label in {**before, **after} if before.get(label) != after.get(label)]
+    return [Clash(label, "", before.get(label, "-"), after.get(label, "-")) for label in labels]

@@ -1,0 +1,76 @@
+"""The only writers of promises, people and tokens.
+
+Each ``save_x`` takes the whole desired state and makes the rows match it in one transaction:
+rules asked, version guarded, audited with before and after, a cycle asked for. Saving what is
+already so changes nothing. Each ``delete_x`` refuses while something needs the object; rooms
+above add their reasons with ``register_delete_guard``.
+"""
+
+from queues.descriptions import (
+    describe_cluster_queue,
+    describe_cohort,
+    describe_flavor,
+    describe_local_queue,
+    describe_namespace,
+    describe_priority_class,
+    describe_team,
+    describe_topology,
+)
+from queues.services.cohorts import delete_cohort, ensure_cohort, save_cohort
+from queues.services.flavors import delete_flavor, delete_topology, save_flavor, save_topology
+from queues.services.queues import (
+    delete_cluster_queue,
+    delete_local_queue,
+    delete_priority_class,
+    save_cluster_queue,
+    save_local_queue,
+    save_priority_class,
+)
+from queues.services.teams import (
+    create_person,
+    delete_namespace,
+    delete_team,
+    ensure_namespace,
+    save_namespace,
+    save_team,
+    set_membership,
+    set_platform_role,
+)
+from queues.services.tokens import issue_token, note_use, revoke_token
+from queues.services.writing import register_delete_guard
+
+__all__ = [
+    "create_person",
+    "delete_cluster_queue",
+    "delete_cohort",
+    "delete_flavor",
+    "delete_local_queue",
+    "delete_namespace",
+    "delete_priority_class",
+    "delete_team",
+    "delete_topology",
+    "describe_cluster_queue",
+    "describe_cohort",
+    "describe_flavor",
+    "describe_local_queue",
+    "describe_namespace",
+    "describe_priority_class",
+    "describe_team",
+    "describe_topology",
+    "ensure_cohort",
+    "ensure_namespace",
+    "issue_token",
+    "note_use",
+    "register_delete_guard",
+    "revoke_token",
+    "save_cluster_queue",
+    "save_cohort",
+    "save_flavor",
+    "save_local_queue",
+    "save_namespace",
+    "save_priority_class",
+    "save_team",
+    "save_topology",
+    "set_membership",
+    "set_platform_role",
+]

@@ -1,0 +1,180 @@
+"""Writers of teams, who belongs to them, and their namespaces."""
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from gpuplatform.common import audit
+from gpuplatform.common.problems import Problem
+from queues.choices import Role, TeamRole
+from queues.descriptions import describe_namespace, describe_team
+from queues.models import Membership, Namespace, PlatformRole, Team, User
+from queues.rules import check_namespace, check_team
+from queues.rules.words import check_choice
+from queues.services.writing import Edit, refuse, require_row, store
+from queues.specs import NamespaceSpec, TeamSpec
+
+
+def known_teams() -> frozenset[str]:
+    """Return the names of all teams, for the rules."""
+    return frozenset(Team.objects.values_list("name", flat=True))
+
+
+def owner_after(name: str | None, current: Team | None) -> Team | None:
+    """Return the owner that a checked spec asks for: None keeps the current one, "" nobody."""
+    if name is None:
+        return current
+    return Team.objects.get(name=name) if name else None
+
+
+@transaction.atomic
+def save_team(
+    spec: TeamSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> Team:
+    """Create or change a team. ``if_version`` 0: only if it is not there yet.
+
+    Raises:
+        Rejected: the spec breaks a rule.
+        Stale: the team changed since the caller saw it.
+    """
+    refuse(check_team(spec))
+    edit = Edit(Team, spec.name, actor, reason, if_version, spec.name)
+    row = edit.find(name=spec.name)
+    columns = {
+        "name": spec.name,
+        "display_name": spec.display_name,
+        "cost_center": spec.cost_center,
+        "accounting_mode": spec.accounting_mode,
+        "description": spec.description,
+    }
+    return store(edit, row, columns, (describe_team(row) if row else None, spec))
+
+
+@transaction.atomic
+def delete_team(
+    name: str, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> None:
+    """Delete a team that owns no queue and has no bill.
+
+    Raises:
+        Rejected: it is not there, or still needed.
+        Stale: it changed since the caller saw it.
+    """
+    edit = Edit(Team, name, actor, reason, if_version, name)
+    row = edit.find(name=name)
+    refuse(require_row(row))
+    assert row is not None
+    edit.remove(row, describe_team(row))
+
+
+@transaction.atomic
+def save_namespace(
+    spec: NamespaceSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> Namespace:
+    """Create or change a namespace; ``team`` None keeps the owner, "" means nobody.
+
+    Raises:
+        Rejected: the spec breaks a rule.
+        Stale: the namespace changed since the caller saw it.
+    """
+    refuse(check_namespace(spec, known_teams()))
+    row = Edit(Namespace, spec.name, actor, reason, if_version).find(name=spec.name)
+    team = owner_after(spec.team, row.team if row else None)
+    edit = Edit(Namespace, spec.name, actor, reason, team=team.name if team else "")
+    columns = {"name": spec.name, "labels": dict(spec.labels), "team": team}
+    after = NamespaceSpec(spec.name, dict(spec.labels), team.name if team else None)
+    return store(edit, row, columns, (describe_namespace(row) if row else None, after))
+
+
+def ensure_namespace(name: str, *, actor: User | None = None) -> Namespace:
+    """Return the namespace, made without labels and owner if nobody declared it."""
+    row = Namespace.objects.filter(name=name).first()
+    return row or save_namespace(NamespaceSpec(name), actor=actor)
+
+
+@transaction.atomic
+def delete_namespace(
+    name: str, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> None:
+    """Delete a namespace that a room above does not need.
+
+    Raises:
+        Rejected: it is not there, or still needed.
+        Stale: it changed since the caller saw it.
+    """
+    edit = Edit(Namespace, name, actor, reason, if_version)
+    row = edit.find(name=name)
+    refuse(require_row(row))
+    assert row is not None
+    edit.remove(row, describe_namespace(row))
+
+
+@transaction.atomic
+def set_membership(
+    team: Team, user: User, role: str | None, actor: User | None, reason: str = ""
+) -> None:
+    """Give ``user`` a role in ``team``; None removes the user from it.
+
+    Raises:
+        Rejected: there is no such role.
+    """
+    if role is not None:
+        refuse(check_choice(role, TeamRole.values, "role"))
+    before = Membership.objects.filter(team=team, user=user).first()
+    if (before.role if before else None) == role:
+        return
+    if role is None:
+        Membership.objects.filter(team=team, user=user).delete()
+    else:
+        Membership.objects.update_or_create(team=team, user=user, defaults={"role": role})
+    audit.record(
+        actor,
+        "membership.removed" if role is None else "membership.set",
+        ("Team", team.name),
+        before={"user": user.get_username(), "role": before.role if before else None},
+        after={"user": user.get_username(), "role": role},
+        reason=reason,
+        team=team.name,
+    )
+
+
+@transaction.atomic
+def set_platform_role(
+    user: User, role: str, granted: bool, *, actor: User | None, reason: str = ""
+) -> None:
+    """Grant or revoke a role on the whole platform.
+
+    Raises:
+        Rejected: there is no such role.
+    """
+    refuse(check_choice(role, Role.values, "role"))
+    held = PlatformRole.objects.filter(user=user, role=role)
+    if held.exists() == granted:
+        return
+    if granted:
+        PlatformRole.objects.get_or_create(user=user, role=role)
+    else:
+        held.delete()
+    audit.record(
+        actor,
+        "platform_role.granted" if granted else "platform_role.revoked",
+        ("User", user.get_username()),
+        after={"role": role},
+        reason=reason,
+    )
+
+
+@transaction.atomic
+def create_person(
+    username: str, *, actor: User | None, email: str = "", password: str | None = None
+) -> User:
+    """Create somebody who may sign in; without password only tokens let them in.
+
+    Raises:
+        Rejected: the name is taken.
+    """
+    if User.objects.filter(username=username).exists():
+        words = _("{name} is there already").format(name=username[:150])
+        refuse([Problem("username", "duplicate", words)])
+    user: User = User.objects.create_user(username, email, password)
+    audit.record(actor, "user.created", ("User", username), after={"email": email})
+    return user

@@ -1,0 +1,205 @@
+"""REST of the promises: own rows only, a version for every change, and what is read fits back."""
+
+import pytest
+from drf_spectacular.generators import SchemaGenerator
+from rest_framework.test import APIClient
+
+from queues import services
+from queues.models import ClusterQueue, Cohort, FlavorQuota
+from queues.specs import CohortSpec, FlavorSpec, LocalQueueSpec
+from tests.queues.promises import GPU, queue
+from tests.queues.test_services import RICH_QUEUE
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls("queues.api_urls")]
+BODY = {
+    "cohort": "llm-platform",
+    "groups": [
+        {
+            "resources": [GPU, "memory"],
+            "flavors": [
+                {
+                    "flavor": "h100-sxm",
+                    "quotas": [
+                        {"resource": GPU, "nominal": 16, "borrowing_limit": "8"},
+                        {"resource": "memory", "nominal": "512Gi"},
+                    ],
+                }
+            ],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def promises(datos, ia):
+    services.save_flavor(FlavorSpec("h100-sxm", {"a": "b"}), actor=None)
+    services.save_cohort(CohortSpec("llm-platform"), actor=None)
+    services.save_cluster_queue(queue(team="datos"), actor=None)
+    services.save_cluster_queue(queue(name="cq-ia", team="ia", cohort="other"), actor=None)
+    services.save_local_queue(LocalQueueSpec("ns-datos", "lq", "cq-datos"), actor=None)
+
+
+@pytest.fixture
+def rest():
+    def client_of(user):
+        client = APIClient()
+        client.force_authenticate(user)
+        return client
+
+    return client_of
+
+
+def names(response):
+    return [row["name"] for row in response.json()["results"]]
+
+
+LISTS = {
+    "/teams/": {"ada": ["datos", "ia"], "lea": ["datos"], "eve": []},
+    "/cluster-queues/": {"ada": ["cq-datos", "cq-ia"], "lea": ["cq-datos"], "eve": []},
+    "/cohorts/": {"ada": ["llm-platform", "other"], "lea": ["llm-platform"], "eve": []},
+    "/local-queues/": {"ada": ["lq"], "lea": ["lq"], "ian": [], "eve": []},
+    "/flavors/": {"ada": ["h100-sxm"], "eve": ["h100-sxm"]},
+}
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_lists_hold_own_rows_only(promises, cast, rest, path):
+    for name, expected in LISTS[path].items():
+        assert names(rest(getattr(cast, name)).get(path)) == expected
+
+
+@pytest.mark.parametrize(
+    "path", ["/teams/ia/", "/cluster-queues/cq-ia/", "/cohorts/other/", "/flavors/none/"]
+)
+def test_a_foreign_object_is_not_there(promises, lea, rest, path):
+    assert rest(lea).get(path).status_code == 404
+    assert rest(lea).put(path, BODY, format="json").status_code in {404, 405}
+
+
+def test_a_foreign_local_queue_is_not_there(promises, lea, ian, rest):
+    assert rest(lea).get("/local-queues/ns-datos/lq/").json()["cluster_queue"] == "cq-datos"
+    assert rest(ian).get("/local-queues/ns-datos/lq/").status_code == 404
+
+
+def test_strangers_are_asked_to_sign_in(promises):
+    assert APIClient().get("/teams/").status_code == 401
+
+
+def test_pages_of_a_list(promises, ada, rest):
+    page = rest(ada).get("/cluster-queues/?limit=1&offset=1").json()
+    assert (page["count"], [row["name"] for row in page["results"]]) == (2, ["cq-ia"])
+    assert page["next"] is None
+
+
+def test_a_lists_queries_do_not_grow_with_its_rows(
+    promises, ada, rest, django_assert_max_num_queries
+):
+    for number in range(10):
+        services.save_cluster_queue(queue(name=f"cq-{number}"), actor=None)
+    with django_assert_max_num_queries(5):
+        rest(ada).get("/cluster-queues/")
+    with django_assert_max_num_queries(6):
+        rest(ada).get("/cohorts/")
+
+
+def test_what_is_read_can_be_sent_back_unchanged(ada, rest):
+    services.save_cluster_queue(RICH_QUEUE, actor=None)
+    client = rest(ada)
+    first = client.get("/cluster-queues/cq-datos/")
+    headers = {"If-Match": first["ETag"]}
+    again = client.put("/cluster-queues/cq-datos/", first.json(), format="json", headers=headers)
+    assert again.status_code == 200, again.content
+    assert again.json() == first.json()
+    assert again["ETag"] == '"v1"'
+
+
+def test_a_queue_is_made_and_changed(ada, rest):
+    client = rest(ada)
+    made = client.put("/cluster-queues/cq-new/", BODY, format="json")
+    assert (made.status_code, made["ETag"]) == (201, '"v1"')
+    cells = made.json()["groups"][0]["flavors"][0]["quotas"]
+    assert [(cell["nominal"], cell["borrowing_limit"]) for cell in cells] == [
+        ("16", "8"),
+        ("512Gi", None),
+    ]
+    changed = client.put(
+        "/cluster-queues/cq-new/",
+        {**BODY, "stop_policy": "Hold"},
+        format="json",
+        headers={"If-Match": '"v1"'},
+    )
+    assert (changed.status_code, changed["ETag"]) == (200, '"v2"')
+    assert FlavorQuota.objects.filter(resource="memory").get().nominal == 512 * 1024**3
+
+
+@pytest.mark.parametrize("path", ["/cluster-queues/cq-datos/", "/cohorts/llm-platform/"])
+def test_a_change_needs_the_version_that_was_seen(promises, ada, rest, path):
+    response = rest(ada).put(path, {}, format="json")
+    assert response.status_code == 428
+
+
+def test_a_change_of_an_old_version_is_refused(promises, ada, rest):
+    headers = {"If-Match": '"v9"'}
+    client = rest(ada)
+    response = client.put("/cluster-queues/cq-datos/", BODY, format="json", headers=headers)
+    assert response.status_code == 412
+    assert ClusterQueue.objects.get(name="cq-datos").version == 1
+
+
+def test_an_admin_may_overwrite_whatever_is_there(promises, ada, rest):
+    headers = {"If-Match": "*"}
+    client = rest(ada)
+    response = client.put("/cohorts/llm-platform/", {}, format="json", headers=headers)
+    assert response.status_code == 200
+
+
+def test_a_lead_sees_the_queue_but_may_not_change_it(promises, lea, rest):
+    path, headers = "/cluster-queues/cq-datos/", {"If-Match": '"v1"'}
+    assert rest(lea).put(path, BODY, format="json", headers=headers).status_code == 403
+    assert rest(lea).put("/cohorts/new/", {}, format="json").status_code == 404
+    assert not Cohort.objects.filter(name="new").exists()
+
+
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ({"resource": GPU, "nominal": "-1"}, "negative"),
+        ({"resource": GPU, "nominal": "lots"}, "bad_quantity"),
+        ({"resource": GPU, "nominal": "1", "lending_limit": "2"}, "lending_above_nominal"),
+    ],
+)
+def test_bad_amounts_are_named_and_nothing_changes(ada, rest, cell, code):
+    groups = [{"resources": [GPU], "flavors": [{"flavor": "f", "quotas": [cell]}]}]
+    body = {"cohort": "llm", "groups": groups}
+    response = rest(ada).put("/cluster-queues/cq/", body, format="json")
+    assert response.status_code == 422
+    (error,) = response.json()["errors"]
+    assert error["code"] == code
+    assert error["pointer"].startswith("/groups/0/flavors/0/quotas/0/")
+    assert not ClusterQueue.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        [],
+        {"groups": {}},
+        {"groups": [{}]},
+        {"fair_weight": "NaN"},
+        {"preemption": 1},
+        {"colour": "green"},
+        {"preemption": {"colour": "green"}},
+    ],
+)
+def test_a_body_of_the_wrong_shape_is_refused(ada, rest, body):
+    response = rest(ada).put("/cluster-queues/cq/", body, format="json")
+    assert response.status_code in {400, 422}
+    assert not ClusterQueue.objects.exists()
+
+
+def test_the_schema_names_every_address_without_a_complaint(capsys):
+    generator = SchemaGenerator(urlconf="queues.api_urls")
+    schema = generator.get_schema(request=None, public=True)
+    assert len(schema["paths"]) == 10
+    assert {method for path in schema["paths"].values() for method in path} == {"get", "put"}
+    assert capsys.readouterr().err == ""
