@@ -69,5 +69,5 @@ class Plan:
     """
 
     decisions: tuple[Decision, ...]
-    memory: Memory = Memory()
+    memory: Memory = field(default_factory=Memory)
     work: Mapping[str, int] = field(default_factory=dict)

@@ -260,9 +260,14 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What one cycle remembers for the next; stored with the cycle's decisions."""
+    """What one cycle remembers for the next; stored with the cycle's decisions.
+
+    ``evicted_by`` holds (victim, preemptor) pairs for as long as both are alive: nobody may
+    evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
+    """
 
     claims: tuple[Claim, ...] = ()
+    evicted_by: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,187 @@
+"""Blockers with their numbers: what the quota and what the nodes lack for one gang."""
+
+from collections.abc import Iterable, Mapping
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.feasibility import Finding, largest_domain, main_resource
+from scheduling.engine.flavors import Option
+from scheduling.engine.placement import Rooms, capacities, place_pod_set
+from scheduling.engine.plan import Blocker
+from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
+from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
+from scheduling.engine.usage import by_importance, demand, pod_footprint
+
+Facts = dict[str, str | int]
+
+
+def impossible(finding: Finding) -> Blocker | None:
+    """Return a finding as the blocker IMPOSSIBLE; None for one that only warns."""
+    if not finding.code.startswith("NEVER_FITS"):
+        return None
+    numbers = finding.numbers
+    available = next((numbers[k] for k in ("ceiling", "have", "largest") if k in numbers), 0)
+    return Blocker(
+        BlockerCode.IMPOSSIBLE,
+        str(numbers.get("resource", "")),
+        int(numbers["need"]),
+        int(available),
+        str(numbers.get("queue") or numbers.get("level") or ""),
+        {"sub_code": finding.code.value, **numbers},
+    )
+
+
+def never_fits_queue(blocker: Blocker) -> bool:
+    """Return whether the blocker says that the queue's ceiling is too low."""
+    return blocker.facts.get("sub_code") == DiagnosticCode.NEVER_FITS_QUEUE
+
+
+def quota_blockers(
+    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+) -> list[Blocker]:
+    """Return why ``needed`` of one column is not to be had: own quota, limit, cohort."""
+    nominal, used = ledger.promised(queue, fr), ledger.used(queue, fr)
+    facts: Facts = {"flavor": fr.flavor, "nominal": nominal, "used": used}
+    ceiling = ledger.potential(queue, fr)
+    if needed > ceiling:
+        never: Facts = {"sub_code": DiagnosticCode.NEVER_FITS_QUEUE.value, **facts}
+        return [_short(BlockerCode.IMPOSSIBLE, fr, needed, ceiling, queue.name, never)]
+    if used + needed <= nominal:
+        return [_cohort_blocker(ledger, queue, fr, needed)]
+    own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
+    if ledger.nodes[queue].parent is None:
+        return [own]
+    limit = _limit_blocker(ledger, queue, fr, needed)
+    return [own, limit or _cohort_blocker(ledger, queue, fr, needed)]
+
+
+def _limit_blocker(
+    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+) -> Blocker | None:
+    """Return the lowest borrowing limit on the way up that the request would pass."""
+    remaining = needed
+    for node in ledger.path(queue):
+        room, spare = ledger.borrowing_room(node, fr), ledger.spare(node, fr)
+        if room is not None and remaining > spare + room:
+            limit = ledger.quota(node, fr).borrowing_limit or 0
+            facts: Facts = {"flavor": fr.flavor, "limit": limit, "kind": node.kind.value}
+            available = spare + room + needed - remaining
+            return _short(BlockerCode.BORROW_LIMIT, fr, needed, available, node.name, facts)
+        remaining -= spare
+    return None
+
+
+def _cohort_blocker(
+    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+) -> Blocker:
+    """Blame the lenders where they use their own quota, else the cohort as a whole."""
+    root = ledger.root(queue)
+    others = [
+        node
+        for node in ledger.members(root)
+        if node.kind is Kind.QUEUE and node != queue and ledger.used(node, fr)
+    ]
+    code = BlockerCode.LENDER_BUSY
+    if not others or any(ledger.borrowed(node, fr) for node in (*others, queue)):
+        code = BlockerCode.COHORT_EXHAUSTED
+    holders = ", ".join(f"{node.name}: {ledger.used(node, fr)}" for node in others)
+    facts: Facts = {"flavor": fr.flavor, "holders": holders}
+    return _short(code, fr, needed, ledger.available(queue, fr), root.name, facts)
+
+
+def _short(  # noqa: PLR0917 - the fields of a blocker, in its order
+    code: BlockerCode, fr: FlavorResource, needed: int, available: int, where: str, facts: Facts
+) -> Blocker:
+    return Blocker(code, fr.resource, needed, max(0, available), where, facts)
+
+
+def room_blockers(
+    atlas: Atlas, rooms: Rooms, workload: Workload, chosen: Mapping[str, Option]
+) -> list[Blocker]:
+    """Return why the nodes of the chosen flavors cannot take the gang as a whole."""
+    looks = [(p, chosen[p.name]) for p in workload.pod_sets if p.name in chosen and p.count]
+    looks = [(p, o) for p, o in looks if not atlas.suitable(p, o.values()).quota_only]
+    if not looks:
+        return []
+    domain = next((b for b in (_domain(atlas, rooms, p, o) for p, o in looks) if b), None)
+    return [*_taints(atlas, looks), *([domain] if domain else [_gang(atlas, rooms, looks)])]
+
+
+def _taints(atlas: Atlas, looks: Iterable[tuple[PodSet, Option]]) -> Iterable[Blocker]:
+    for pod_set, option in looks:
+        suitable = atlas.suitable(pod_set, option.values())
+        if not suitable.nodes and suitable.taint:
+            facts: Facts = {"taint": suitable.taint, "pod_set": pod_set.name}
+            yield Blocker(BlockerCode.TAINT, where=_names(option), facts=facts)
+
+
+def _domain(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Blocker | None:
+    """Return the blocker of a pod set that would fit if it need not stay together."""
+    request = pod_set.topology
+    if request is None or request.mode is not TopologyMode.REQUIRED:
+        return None
+    flavors = option.values()
+    if sum(capacities(atlas, rooms, pod_set, flavors).values()) < pod_set.count:
+        return None
+    largest = largest_domain(atlas, rooms, pod_set, flavors)
+    if largest >= pod_set.count:
+        return None
+    resource = main_resource([pod_set])
+    each = pod_footprint(pod_set)[resource]
+    return Blocker(
+        BlockerCode.TOPOLOGY_NO_DOMAIN,
+        resource,
+        pod_set.count * each,
+        largest * each,
+        request.level or "",
+        {"pods": pod_set.count, "fits": largest, "pod_set": pod_set.name},
+    )
+
+
+def _gang(atlas: Atlas, rooms: Rooms, looks: list[tuple[PodSet, Option]]) -> Blocker:
+    """Return GANG_NO_FIT with the scarcest resource, or FRAGMENTED if the sums suffice."""
+    pod_sets = [pod_set for pod_set, _ in looks]
+    need = demand(pod_sets)
+    names = {n for p, o in looks for n in atlas.suitable(p, o.values()).nodes}
+    free = {r: _free(rooms, names, r) for r in need}
+    fits, pods = _fits(atlas, rooms, looks), sum(pod_set.count for pod_set in pod_sets)
+    facts: Facts = {"pods": pods, "fits": fits, "nodes": len(names), **_excluded(atlas, looks)}
+    where = _names(*(option for _, option in looks))
+    short = [resource for resource in by_importance(need) if free[resource] < need[resource]]
+    if short:
+        scarce = short[0]
+        return Blocker(
+            BlockerCode.GANG_NO_FIT, scarce, need[scarce], max(0, free[scarce]), where, facts
+        )
+    resource = main_resource(pod_sets)
+    facts["free"] = free[resource]
+    usable = need[resource] * fits // pods
+    return Blocker(BlockerCode.FRAGMENTED, resource, need[resource], usable, where, facts)
+
+
+def _free(rooms: Rooms, names: Iterable[str], resource: str) -> int:
+    return sum(max(0, min(room.free(name, resource) for room in rooms)) for name in names)
+
+
+def _fits(atlas: Atlas, rooms: Rooms, looks: list[tuple[PodSet, Option]]) -> int:
+    """Return how many pods would fit, each pod set by itself, wherever they stand."""
+    fits = 0
+    for pod_set, option in looks:
+        if place_pod_set(atlas, rooms, pod_set, option.values()) is not None:
+            fits += pod_set.count
+        else:
+            here = sum(capacities(atlas, rooms, pod_set, option.values()).values())
+            fits += min(here, pod_set.count)
+    return fits
+
+
+def _excluded(atlas: Atlas, looks: list[tuple[PodSet, Option]]) -> Facts:
+    facts: Facts = {}
+    for pod_set, option in looks:
+        for why, count in atlas.suitable(pod_set, option.values()).excluded.items():
+            facts[f"excluded_{why}"] = max(count, int(facts.get(f"excluded_{why}", 0)))
+    return facts
+
+
+def _names(*options: Option) -> str:
+    return ",".join(sorted({name for option in options for name in option.values()}))

@@ -1,0 +1,136 @@
+"""The two accounts of a cycle: what stands now, and what will stand soon.
+
+``now`` counts everything whose pods still stand, releasing work included. ``soon`` leaves out
+what is on its way out and counts the claims instead. New work must fit in both: it may neither
+stand on somebody's feet nor take what was freed for another. A preemptor plans in ``soon``
+alone, so earlier victims that have not left yet are never the reason for a further eviction.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.journal import Journal, Trial
+from scheduling.engine.placement import FreeCapacity
+from scheduling.engine.quota import QuotaKey, QuotaLedger, QuotaNode, queue_key, quota_tree
+from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
+from scheduling.engine.usage import charged, paired, pod_footprint
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One account: quota and nodes."""
+
+    ledger: QuotaLedger
+    room: FreeCapacity
+
+
+Sides = tuple[Side, ...]
+
+
+class Books:
+    """Quota and nodes of one snapshot, with one journal for all tables."""
+
+    def __init__(self, snapshot: Snapshot, atlas: Atlas) -> None:
+        self.snapshot = snapshot
+        self._journal = Journal()
+        tree = quota_tree(snapshot)
+        self.now = self._side(tree)
+        self.soon = self._side(tree)
+        self.both: Sides = (self.now, self.soon)
+        self.coming: Sides = (self.soon,)
+        self.staying = QuotaLedger(tree, self._journal)
+        self.atlas = atlas
+        for workload in snapshot.workloads:
+            if workload.admission is not None:
+                sides = (self.now,) if workload.releasing else self.both
+                self.hold(workload, workload.admission.assignments, sides)
+                if not workload.releasing:
+                    self.stay(workload, workload.admission.assignments)
+
+    def _side(self, tree: Mapping[QuotaKey, QuotaNode]) -> Side:
+        ledger = QuotaLedger(tree, self._journal)
+        return Side(ledger, FreeCapacity(self.snapshot.nodes, self._journal))
+
+    def trial(self) -> AbstractContextManager[Trial]:
+        """Open a block whose changes to any account are undone unless kept."""
+        return self._journal.trial()
+
+    def queue(self, workload: Workload) -> QuotaKey | None:
+        """Return the quota node that pays for the workload; None: nobody does."""
+        known = workload.queue is not None and workload.queue in self.snapshot.cluster_queues
+        return queue_key(workload.queue or "") if known else None
+
+    def hold(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:
+        """Charge a workload's quota and nodes."""
+        assignments, queue = tuple(assignments), self.queue(workload)
+        for side in sides:
+            side.room.stand(workload, assignments)
+            for fr, amount in charged(workload, assignments).items():
+                if queue is not None:
+                    side.ledger.reserve(queue, fr, amount)
+
+    def drop(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:
+        """Undo a :meth:`hold`."""
+        assignments, queue = tuple(assignments), self.queue(workload)
+        for side in sides:
+            side.room.stand(workload, assignments, sign=-1)
+            for fr, amount in charged(workload, assignments).items():
+                if queue is not None:
+                    side.ledger.release(queue, fr, amount)
+
+    def stay(self, workload: Workload, assignments: Iterable[Assignment]) -> None:
+        """Note that the workload runs on.
+
+        Whether a queue borrows is judged by such work alone: what it has merely claimed is no
+        loan yet, and makes nobody in it a victim.
+        """
+        queue = self.queue(workload)
+        for fr, amount in charged(workload, assignments).items():
+            if queue is not None:
+                self.staying.reserve(queue, fr, amount)
+
+    def leave(self, workload: Workload, assignments: Iterable[Assignment]) -> None:
+        """Undo a :meth:`stay`, and free what the workload holds from ``soon`` on."""
+        assignments, queue = tuple(assignments), self.queue(workload)
+        self.drop(workload, assignments, self.coming)
+        for fr, amount in charged(workload, assignments).items():
+            if queue is not None:
+                self.staying.release(queue, fr, amount)
+
+    def can_stand(
+        self, workload: Workload, assignments: tuple[Assignment, ...], sides: Sides
+    ) -> bool:
+        """Return whether exactly these assignments still fit."""
+        if [(p.name, p.count) for p in workload.pod_sets] != [
+            (a.pod_set, a.count) for a in assignments
+        ]:
+            return False
+        queue, usage = self.queue(workload), charged(workload, assignments)
+        if queue is not None and not within(sides, queue, usage):
+            return False
+        return all(self._nodes_suit(workload, assignments, side) for side in sides)
+
+    def _nodes_suit(
+        self, workload: Workload, assignments: tuple[Assignment, ...], side: Side
+    ) -> bool:
+        with self.trial():
+            for pod_set, assignment in paired(workload, assignments):
+                suitable = self.atlas.suitable(pod_set, assignment.flavors.values()).nodes
+                footprint = pod_footprint(pod_set)
+                for node, pods in assignment.nodes.items():
+                    if node not in suitable or side.room.fitting(node, footprint) < pods:
+                        return False
+                    side.room.take(node, footprint, pods)
+        return True
+
+
+def available(sides: Sides, queue: QuotaKey, fr: FlavorResource) -> int:
+    """Return what the queue can still take in every one of these accounts."""
+    return min(side.ledger.available(queue, fr) for side in sides)
+
+
+def within(sides: Sides, queue: QuotaKey, usage: Mapping[FlavorResource, int]) -> bool:
+    """Return whether the queue can take all of ``usage``."""
+    return all(amount <= available(sides, queue, fr) for fr, amount in usage.items() if amount)

@@ -1,0 +1,209 @@
+"""Whom a workload may evict, in which order, and by which right.
+
+Source: ``FORMAT.md`` 7.1 and 7.2, with the no-borrowing rule on contested columns only
+(``decisions.md`` 4.3).
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from scheduling.engine.books import Books
+from scheduling.engine.quota import Kind, QuotaKey
+from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
+from scheduling.engine.terms import (
+    BorrowWithinCohort,
+    PreemptionReason,
+    ReclaimWithinCohort,
+    StopPolicy,
+    WithinClusterQueue,
+)
+from scheduling.engine.usage import held_usage
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A workload that may be evicted. ``while_borrowing``: even if the preemptor borrows."""
+
+    workload: Workload
+    queue: QuotaKey
+    right: PreemptionReason
+    while_borrowing: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Lists in the order in which they are tried: hierarchy, priority, own queue."""
+
+    hierarchy: tuple[Candidate, ...]
+    priority: tuple[Candidate, ...]
+    own: tuple[Candidate, ...]
+
+    @property
+    def foreign(self) -> tuple[Candidate, ...]:
+        """Return the candidates in other queues."""
+        return self.hierarchy + self.priority
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """Return everybody, in order."""
+        return self.hierarchy + self.priority + self.own
+
+
+class Running:
+    """The admitted work that stays: by queue, with what it uses."""
+
+    def __init__(self, workloads: Iterable[Workload]) -> None:
+        self._by_queue: dict[str, dict[str, Workload]] = {}
+        self.usage = dict[str, Counter[FlavorResource]]()
+        for workload in workloads:
+            if workload.admission is not None and not workload.releasing and workload.queue:
+                self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
+                self.usage[workload.key] = held_usage(workload)
+
+    def of(self, queue: str) -> list[Workload]:
+        """Return the queue's running work by key."""
+        return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
+
+    def remove(self, workload: Workload) -> None:
+        """Forget a workload that has been evicted."""
+        self._by_queue[workload.queue or ""].pop(workload.key, None)
+
+
+def victim_order(workload: Workload) -> tuple[int, float, str]:
+    """Return the sort key of victims: lower priority, then latest admission, then key."""
+    assert workload.admission is not None
+    return workload.priority, -workload.admission.admitted_at, workload.key
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A preemptor, what it would be charged, and the columns in which room must be made."""
+
+    preemptor: Workload
+    queue: QuotaKey
+    usage: Mapping[FlavorResource, int]
+    contested: frozenset[FlavorResource]
+
+
+class Selection:
+    """Collects the candidates of one attempt."""
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        books: Books,
+        queues: Mapping[str, ClusterQueue],
+        running: Running,
+        protected: Collection[str],
+    ) -> None:
+        self._attempt, self._queues = attempt, queues
+        self._ledger, self._staying = books.soon.ledger, books.staying
+        self._running, self._protected = running, protected
+        self._rights = queues[attempt.queue.name].preemption
+
+    def collect(self) -> Candidates:
+        """Return all candidates. Cost: O(running work in the tree)."""
+        own = [
+            Candidate(work, self._attempt.queue, PreemptionReason.IN_CLUSTER_QUEUE)
+            for work in self._usable(self._attempt.queue)
+            if self._may_evict_own(work)
+        ]
+        hierarchy: list[Candidate] = []
+        priority: list[Candidate] = []
+        if self._rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER:
+            self._climb(hierarchy, priority)
+        return Candidates(_sorted(hierarchy), _sorted(priority), _sorted(own))
+
+    def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
+        """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
+        ledger, path = self._ledger, self._ledger.path(self._attempt.queue)
+        remaining = {fr: self._attempt.usage[fr] for fr in self._attempt.contested}
+        entitled = self._fits(path[0], remaining)
+        for below, cohort in pairwise(path):
+            remaining = {fr: n - ledger.spare(below, fr) for fr, n in remaining.items()}
+            for queue in self._borrowers(cohort, below):
+                for work in self._usable(queue):
+                    if not self._may_reclaim(work):
+                        continue
+                    found = self._foreign(work, queue, entitled=entitled)
+                    (hierarchy if entitled else priority).append(found)
+            entitled = entitled or self._fits(cohort, remaining)
+
+    def _fits(self, key: QuotaKey, amounts: Mapping[FlavorResource, int]) -> bool:
+        return all(self._ledger.fits_in(key, fr, n) for fr, n in amounts.items())
+
+    def _borrowers(self, cohort: QuotaKey, but: QuotaKey) -> Iterable[QuotaKey]:
+        """Return the borrowing queues under ``cohort``, none through one within its quota."""
+        for child in self._ledger.children.get(cohort, ()):
+            if child == but or not self._borrows(child):
+                continue
+            if child.kind is Kind.QUEUE:
+                yield child
+            else:
+                yield from self._borrowers(child, but)
+
+    def _borrows(self, key: QuotaKey) -> bool:
+        return any(self._staying.borrowed(key, fr) > 0 for fr in self._attempt.contested)
+
+    def _usable(self, queue: QuotaKey) -> Iterable[Workload]:
+        """Return the queue's evictable work that uses a contested column.
+
+        In another queue it must be one that this queue borrows: what stands on nominal quota
+        is safe, whatever else its queue borrows (``admission.md`` T2: per flavor-resource).
+        """
+        spec = self._queues[queue.name]
+        columns = set(self._attempt.contested)
+        if queue != self._attempt.queue:
+            if not spec.reclaimable or spec.stop_policy is not StopPolicy.NONE:
+                return
+            columns = {fr for fr in columns if self._staying.borrowed(queue, fr)}
+        for work in self._running.of(queue.name):
+            used = self._running.usage[work.key]
+            fitting = any(used[fr] > 0 for fr in columns)
+            if fitting and work.preemptible and work.key not in self._protected:
+                yield work
+
+    def _may_evict_own(self, work: Workload) -> bool:
+        return may_evict_own(self._rights.within_cluster_queue, self._attempt.preemptor, work)
+
+    def _may_reclaim(self, work: Workload) -> bool:
+        return may_reclaim(self._rights.reclaim_within_cohort, self._attempt.preemptor, work)
+
+    def _foreign(self, work: Workload, queue: QuotaKey, *, entitled: bool) -> Candidate:
+        if entitled:
+            return Candidate(work, queue, PreemptionReason.IN_COHORT_RECLAMATION)
+        if self._may_take_while_borrowing(work):
+            right = PreemptionReason.IN_COHORT_RECLAIM_WHILE_BORROWING
+            return Candidate(work, queue, right)
+        right = PreemptionReason.IN_COHORT_RECLAMATION
+        return Candidate(work, queue, right, while_borrowing=False)
+
+    def _may_take_while_borrowing(self, work: Workload) -> bool:
+        if self._rights.borrow_within_cohort is BorrowWithinCohort.NEVER:
+            return False
+        threshold = self._rights.max_priority_threshold
+        lower = work.priority < self._attempt.preemptor.priority
+        return lower and (threshold is None or work.priority <= threshold)
+
+
+def may_evict_own(policy: WithinClusterQueue, preemptor: Workload, work: Workload) -> bool:
+    """Return whether the queue's own policy lets ``preemptor`` take ``work`` (K41)."""
+    if policy is WithinClusterQueue.NEVER:
+        return False
+    if work.priority < preemptor.priority:
+        return True
+    newer = work.priority == preemptor.priority and work.created_at > preemptor.created_at
+    return policy is WithinClusterQueue.LOWER_OR_NEWER_EQUAL_PRIORITY and newer
+
+
+def may_reclaim(policy: ReclaimWithinCohort, preemptor: Workload, work: Workload) -> bool:
+    """Return whether the reclaim policy lets ``preemptor`` take ``work`` (K42)."""
+    if policy is ReclaimWithinCohort.ANY:
+        return True
+    return policy is ReclaimWithinCohort.LOWER_PRIORITY and work.priority < preemptor.priority
+
+
+def _sorted(found: list[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(sorted(found, key=lambda candidate: victim_order(candidate.workload)))

@@ -1,0 +1,235 @@
+"""Flavor choice: which kind of node pays and carries each pod set.
+
+All pod sets of a workload are assigned together (``decisions.md`` 4.4): flavors are tried in
+the queue's order, and a choice that leaves a later pod set without room is taken back.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice, product
+
+from scheduling.engine.atlas import Atlas, taint_text, untolerated
+from scheduling.engine.books import Books, Sides, within
+from scheduling.engine.placement import place_pod_set
+from scheduling.engine.plan import Blocker
+from scheduling.engine.snapshot import (
+    Assignment,
+    ClusterQueue,
+    Flavor,
+    FlavorResource,
+    PodSet,
+    ResourceGroup,
+    Workload,
+)
+from scheduling.engine.terms import BlockerCode, Undeclared
+from scheduling.engine.usage import asked_of, covered, quota_usage, shape
+
+MAX_OPTIONS = 64  # flavor combinations of one pod set
+MAX_STEPS = 256  # pod sets tried in one search, dead ends included
+
+Option = Mapping[str, str]  # resource -> flavor
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The flavors that a pod set may use, best first, and why the others are out."""
+
+    choices: tuple[Option, ...]
+    refusals: tuple[Blocker, ...] = ()
+
+
+UNMANAGED = Options(({},))  # outside every queue: any node, no quota
+
+
+def options_of(atlas: Atlas, queue: ClusterQueue | None, pod_set: PodSet) -> Options:
+    """Return the flavor combinations for one pod set: one flavor per resource group (K31)."""
+    if queue is None:
+        return UNMANAGED
+    asked = asked_of(queue, pod_set)
+    undeclared = tuple(_undeclared(queue, asked))
+    if undeclared:
+        return Options((), undeclared)
+    refusals: list[Blocker] = []
+    allowed: list[list[Option]] = []
+    for group in queue.groups:
+        wanted = [resource for resource in group.resources if resource in asked]
+        if wanted:
+            allowed.append(_allowed(atlas, group, pod_set, wanted, refusals))
+    combined = (_merged(parts) for parts in product(*allowed))
+    return Options(tuple(islice(combined, MAX_OPTIONS)), tuple(refusals))
+
+
+def _undeclared(queue: ClusterQueue, asked: Mapping[str, int]) -> Iterable[Blocker]:
+    if queue.undeclared is Undeclared.IGNORE:
+        return
+    for resource in sorted(asked.keys() - covered(queue) - {"pods"}):
+        yield Blocker(
+            BlockerCode.FLAVOR_MISMATCH,
+            resource,
+            needed=asked[resource],
+            available=0,
+            facts={"cause": "UndeclaredResource", "queue": queue.name},
+        )
+
+
+def _allowed(
+    atlas: Atlas,
+    group: ResourceGroup,
+    pod_set: PodSet,
+    wanted: list[str],
+    refusals: list[Blocker],
+) -> list[Option]:
+    allowed: list[Option] = []
+    for quotas in group.flavors:
+        refusal = judge_flavor(atlas, quotas.flavor, pod_set)
+        if refusal is None:
+            allowed.append(dict.fromkeys(wanted, quotas.flavor))
+        else:
+            refusals.append(refusal)
+    return allowed
+
+
+def _merged(parts: Iterable[Option]) -> Option:
+    return {resource: flavor for part in parts for resource, flavor in part.items()}
+
+
+def judge_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
+    """Return why the pods cannot use this flavor at all, or None (K32, ``FORMAT`` 5.2)."""
+    flavor = atlas.snapshot.flavors.get(name)
+    if flavor is None:
+        return _mismatch(name, {"cause": "FlavorNotFound"})
+    taint = untolerated(flavor.node_taints, pod_set, [flavor])
+    if taint is not None:
+        return Blocker(BlockerCode.TAINT, where=name, facts={"taint": taint_text(taint)})
+    return _label_mismatch(flavor, pod_set) or _level_mismatch(atlas, name, pod_set)
+
+
+def _label_mismatch(flavor: Flavor, pod_set: PodSet) -> Blocker | None:
+    for label, value in sorted(pod_set.node_selector.items()):
+        if flavor.node_labels.get(label, value) != value:
+            return _mismatch(
+                flavor.name, {"label": label, "asks": value, "has": flavor.node_labels[label]}
+            )
+    return None
+
+
+def _level_mismatch(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
+    level = pod_set.topology.level if pod_set.topology else None
+    if level is None or not atlas.nodes_of(name) or level in atlas.levels([name]):
+        return None
+    return _mismatch(name, {"level": level, "cause": "TopologyLevelNotFound"})
+
+
+def _mismatch(flavor: str, facts: Mapping[str, str | int]) -> Blocker:
+    return Blocker(BlockerCode.FLAVOR_MISMATCH, where=flavor, facts=facts)
+
+
+class Assigner:
+    """Finds flavors and nodes for whole workloads. Leaves the books as it found them."""
+
+    def __init__(self, books: Books) -> None:
+        self.books = books
+        self.steps = 0
+        self._options: dict[object, Options] = {}
+
+    def options(self, workload: Workload, pod_set: PodSet) -> Options:
+        """Return the pod set's options in its workload's queue, remembered by shape."""
+        key = (workload.queue, shape(pod_set))
+        if key not in self._options:
+            queue = self.books.snapshot.cluster_queues.get(workload.queue or "")
+            self._options[key] = options_of(self.books.atlas, queue, pod_set)
+        return self._options[key]
+
+    def assign(
+        self,
+        workload: Workload,
+        sides: Sides,
+        pinned: Mapping[str, Option] | None = None,
+        no_borrowing: frozenset[FlavorResource] = frozenset(),
+    ) -> tuple[Assignment, ...] | None:
+        """Return flavors and nodes for the whole gang, or None.
+
+        Args:
+            workload: what to assign; its pod sets are tried in order, and if that fails the
+                most demanding first.
+            sides: the accounts in which everything must fit.
+            pinned: the option to use for each pod set, by name; default: any.
+            no_borrowing: columns in which the queue must stay within its nominal quota.
+
+        Cost: at most ``MAX_STEPS`` placements.
+        """
+        search = _Search(self, workload, sides, pinned or {}, no_borrowing)
+        found = search.run(list(workload.pod_sets))
+        if found is None and len(workload.pod_sets) > 1:
+            found = search.run(sorted(workload.pod_sets, key=_demanding))
+        self.steps += search.steps
+        if found is None:
+            return None
+        place = {assignment.pod_set: assignment for assignment in found}
+        return tuple(place[pod_set.name] for pod_set in workload.pod_sets)
+
+
+def _demanding(pod_set: PodSet) -> tuple[list[int], str]:
+    return [-amount for _, amount in sorted(pod_set.requests.items(), reverse=True)], pod_set.name
+
+
+class _Search:
+    """One depth-first search over the pod sets of one workload."""
+
+    def __init__(
+        self,
+        assigner: Assigner,
+        workload: Workload,
+        sides: Sides,
+        pinned: Mapping[str, Option],
+        no_borrowing: frozenset[FlavorResource],
+    ) -> None:
+        self._assigner, self._workload, self._sides = assigner, workload, sides
+        self._pinned, self._no_borrowing = pinned, no_borrowing
+        self._queue = assigner.books.queue(workload)
+        self.steps = 0
+
+    def run(self, order: list[PodSet]) -> tuple[Assignment, ...] | None:
+        """Return one assignment for each pod set of ``order``; try the first pod set first."""
+        if not order:
+            return ()
+        pod_set, rest = order[0], order[1:]
+        for option in self._choices(pod_set):
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                return None
+            with self._assigner.books.trial():
+                assignment = self._stand(pod_set, option)
+                others = self.run(rest) if assignment else None
+            if assignment and others is not None:
+                return (assignment, *others)
+        return None
+
+    def _choices(self, pod_set: PodSet) -> tuple[Option, ...]:
+        if pod_set.name in self._pinned:
+            return (self._pinned[pod_set.name],)
+        return self._assigner.options(self._workload, pod_set).choices
+
+    def _stand(self, pod_set: PodSet, option: Option) -> Assignment | None:
+        """Take quota and nodes for one pod set in the running trial."""
+        books, sides = self._assigner.books, self._sides
+        usage = quota_usage(pod_set, pod_set.count, option)
+        if self._queue is not None and not self._quota_fits(usage):
+            return None
+        rooms = tuple(side.room for side in sides)
+        nodes = place_pod_set(books.atlas, rooms, pod_set, option.values())
+        if nodes is None:
+            return None
+        assignment = Assignment(pod_set.name, pod_set.count, option, dict(sorted(nodes.items())))
+        books.hold(self._workload, [assignment], sides)
+        return assignment
+
+    def _quota_fits(self, usage: Mapping[FlavorResource, int]) -> bool:
+        assert self._queue is not None
+        if not within(self._sides, self._queue, usage):
+            return False
+        return all(
+            side.ledger.fits_in(self._queue, fr, usage[fr])
+            for side in self._sides
+            for fr in self._no_borrowing & usage.keys()
+        )

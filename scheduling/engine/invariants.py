@@ -1,0 +1,294 @@
+"""What may never happen, in other words than those that decide (house 2.5).
+
+The property tests use :func:`violations` as their oracle; the applier asks it before it writes.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from scheduling.engine.candidates import may_evict_own, may_reclaim
+from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.quota import cohorts_in_cycles
+from scheduling.engine.snapshot import (
+    NOTHING,
+    PODS,
+    PODS_PER_NODE,
+    Assignment,
+    Claim,
+    FlavorResource,
+    Node,
+    Quota,
+    Snapshot,
+    Workload,
+)
+from scheduling.engine.terms import EvictionReason, StopPolicy
+from scheduling.engine.usage import charged, held_usage, paired, pod_footprint
+
+Usage = Counter[tuple[str, FlavorResource]]  # by queue
+
+
+def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
+    """Return a sentence for each broken law; empty for a sound plan."""
+    world = _World(snapshot, plan)
+    laws = (
+        world.each_pending_once,
+        world.evictions_hit_running_work,
+        world.gangs_whole,
+        world.nodes_not_oversold,
+        world.queues_within_limits,
+        world.cohorts_within_sums,
+        world.victims_lawful,
+        world.claims_keep_their_room,
+    )
+    return tuple(sentence for law in laws for sentence in law())
+
+
+class _World:
+    """The snapshot and the plan side by side."""
+
+    def __init__(self, snapshot: Snapshot, plan: Plan) -> None:
+        self.snapshot, self.plan = snapshot, plan
+        self.work = {w.key: w for w in snapshot.workloads}
+        known = [d for d in plan.decisions if isinstance(d, Admit) and d.workload in self.work]
+        self.admits = known
+        self.evicts = [d for d in plan.decisions if isinstance(d, Evict)]
+        self.claims = {claim.workload: claim for claim in plan.memory.claims}
+        self.circular = cohorts_in_cycles(snapshot.cohorts)
+        self.before: Usage = Counter()
+        for workload in snapshot.workloads:
+            for fr, amount in held_usage(workload).items():
+                self.before[workload.queue or "", fr] += amount
+        self.after: Usage = Counter(self.before)
+        for admit in self.admits:
+            workload = self.work[admit.workload]
+            for fr, amount in charged(workload, admit.assignments).items():
+                self.after[workload.queue or "", fr] += amount
+
+    def each_pending_once(self) -> Iterable[str]:
+        decided = Counter(d.workload for d in self.plan.decisions if isinstance(d, Admit | Hold))
+        pending = {key for key, w in self.work.items() if w.admission is None}
+        for key in sorted(pending | decided.keys()):
+            if decided[key] != (1 if key in pending else 0):
+                yield f"{key} was decided {decided[key]} times"
+
+    def evictions_hit_running_work(self) -> Iterable[str]:
+        for key, times in sorted(Counter(e.workload for e in self.evicts).items()):
+            workload = self.work.get(key)
+            runs = workload is not None and workload.admission and not workload.releasing
+            if times > 1 or not runs:
+                yield f"{key} is evicted {times} times or does not run"
+
+    def gangs_whole(self) -> Iterable[str]:
+        for admit in self.admits:
+            yield from self._whole(self.work[admit.workload], admit.assignments)
+
+    def nodes_not_oversold(self) -> Iterable[str]:
+        load: Counter[tuple[str, str]] = Counter()
+        touched: set[str] = set()
+        for workload, assignments in self._standing():
+            self._load(load, workload, assignments)
+        for admit in self.admits:
+            touched.update(name for a in admit.assignments for name in a.nodes)
+        nodes = {node.name: node for node in self.snapshot.nodes}
+        for name in sorted(touched):
+            if name not in nodes or not nodes[name].usable:
+                yield f"work is placed on {name}, which cannot take any"
+            else:
+                yield from _oversold(nodes[name], load)
+
+    def queues_within_limits(self) -> Iterable[str]:
+        for name, fr in sorted(self._grown()):
+            queue = self.snapshot.cluster_queues[name]
+            quota = queue.quotas.get(fr)
+            nominal = quota.nominal if quota else 0
+            if queue.cohort is None:
+                limit: int | None = nominal
+            else:
+                lends = quota.borrowing_limit if quota else 0
+                limit = None if lends is None else nominal + lends
+            if limit is not None and self.after[name, fr] > limit:
+                yield f"{name} holds {self.after[name, fr]} of {fr}, more than {limit}"
+
+    def cohorts_within_sums(self) -> Iterable[str]:
+        for fr in sorted({fr for _, fr in self._grown()}):
+            for cohort in sorted(self._cohorts()):
+                taken, had = (
+                    self._taken(cohort, fr, self.after),
+                    self._taken(cohort, fr, self.before),
+                )
+                limit = self._limit(cohort, fr)
+                if taken > had and limit is not None and taken > limit:
+                    yield f"cohort {cohort} gives {taken} of {fr}, more than {limit}"
+
+    def victims_lawful(self) -> Iterable[str]:
+        for evict in self.evicts:
+            victim = self.work.get(evict.workload)
+            if victim is None:
+                continue
+            if evict.reason is EvictionReason.CLUSTER_QUEUE_STOPPED:
+                queue = self.snapshot.cluster_queues.get(victim.queue or "")
+                if queue is None or queue.stop_policy is not StopPolicy.HOLD_AND_DRAIN:
+                    yield f"{victim.key} is drained from an open queue"
+            elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
+                yield f"{victim.key} is protected from {evict.preemptor}"
+
+    def claims_keep_their_room(self) -> Iterable[str]:
+        for preemptor in sorted({e.preemptor for e in self.evicts if e.preemptor}):
+            claim, workload = self.claims.get(preemptor), self.work.get(preemptor)
+            if claim is None or workload is None:
+                yield f"{preemptor} evicts and claims nothing"
+            else:
+                yield from self._whole(workload, claim.assignments)
+        yield from self._claims_fit(tuple(self.claims.values()))
+
+    # -- restated arithmetic ----------------------------------------------------------------
+
+    def _whole(self, workload: Workload, assignments: tuple[Assignment, ...]) -> Iterator[str]:
+        if [(p.name, p.count) for p in workload.pod_sets] != [
+            (a.pod_set, a.count) for a in assignments
+        ]:
+            yield f"{workload.key} starts without some of its pods"
+        for assignment in assignments:
+            placed = sum(assignment.nodes.values())
+            if placed != assignment.count and (placed or self._has_nodes(assignment)):
+                yield f"{workload.key} has {placed} of {assignment.count} pods placed"
+
+    def _has_nodes(self, assignment: Assignment) -> bool:
+        flavors = [self.snapshot.flavors[name] for name in set(assignment.flavors.values())]
+        labels = [flavor.node_labels.items() for flavor in flavors] or [{}.items()]
+        return any(wanted <= n.labels.items() for n in self.snapshot.nodes for wanted in labels)
+
+    def _standing(self) -> Iterator[tuple[Workload, tuple[Assignment, ...]]]:
+        """Yield what stands on nodes once the plan is applied: victims have not left yet."""
+        for workload in self.snapshot.workloads:
+            if workload.admission is not None:
+                yield workload, workload.admission.assignments
+        for admit in self.admits:
+            yield self.work[admit.workload], admit.assignments
+
+    def _load(
+        self,
+        load: Counter[tuple[str, str]],
+        workload: Workload,
+        assignments: tuple[Assignment, ...],
+    ) -> None:
+        for pod_set, assignment in paired(workload, assignments):
+            for resource, amount in pod_footprint(pod_set).items():
+                for node, pods in assignment.nodes.items():
+                    load[node, resource] += amount * pods
+
+    def _claims_fit(self, claims: tuple[Claim, ...]) -> Iterator[str]:
+        """Once victims have left, claims and running work must fit on the nodes together."""
+        load: Counter[tuple[str, str]] = Counter()
+        leaving = {e.workload for e in self.evicts}
+        for workload, assignments in self._standing():
+            if workload.key not in leaving and not workload.releasing:
+                self._load(load, workload, assignments)
+        fresh = {e.preemptor for e in self.evicts}
+        nodes = {node.name: node for node in self.snapshot.nodes}
+        for claim in claims:
+            self._load(load, self.work[claim.workload], claim.assignments)
+        for claim in claims:
+            if claim.workload in fresh:
+                for name in sorted({n for a in claim.assignments for n in a.nodes}):
+                    yield from _oversold(nodes[name], load)
+
+    def _grown(self) -> set[tuple[str, FlavorResource]]:
+        known = self.snapshot.cluster_queues
+        return {
+            key for key in self.after if self.after[key] > self.before[key] and key[0] in known
+        }
+
+    def _cohorts(self) -> set[str]:
+        named = {q.cohort for q in self.snapshot.cluster_queues.values() if q.cohort}
+        parents = {c.parent for c in self.snapshot.cohorts.values() if c.parent}
+        return (named | parents | self.snapshot.cohorts.keys()) - self.circular
+
+    def _taken(self, cohort: str, fr: FlavorResource, usage: Usage) -> int:
+        """Return what the members take beyond what each of them never lends."""
+        queues = self.snapshot.cluster_queues.values()
+        total = 0
+        for queue in queues:
+            if queue.cohort == cohort:
+                quota = queue.quotas.get(fr, NOTHING)
+                kept = _kept(quota.nominal, quota)
+                total += max(0, usage[queue.name, fr] - kept)
+        for child in self._children(cohort):
+            kept = _kept(self._pool(child, fr), self._line(child, fr))
+            total += max(0, self._taken(child, fr, usage) - kept)
+        return total
+
+    def _pool(self, cohort: str, fr: FlavorResource) -> int:
+        """Return what the cohort has to give: its own line and what its members lend."""
+        total = self._line(cohort, fr).nominal
+        for queue in self.snapshot.cluster_queues.values():
+            if queue.cohort == cohort:
+                quota = queue.quotas.get(fr, NOTHING)
+                total += quota.nominal - _kept(quota.nominal, quota)
+        for child in self._children(cohort):
+            pool = self._pool(child, fr)
+            total += pool - _kept(pool, self._line(child, fr))
+        return total
+
+    def _limit(self, cohort: str, fr: FlavorResource) -> int | None:
+        spec = self.snapshot.cohorts.get(cohort)
+        pool = self._pool(cohort, fr)
+        if spec is None or spec.parent is None:
+            return pool
+        extra = self._line(cohort, fr).borrowing_limit
+        return None if extra is None else pool + extra
+
+    def _children(self, cohort: str) -> list[str]:
+        cohorts = self.snapshot.cohorts.values()
+        return [c.name for c in cohorts if c.parent == cohort and c.name not in self.circular]
+
+    def _line(self, cohort: str, fr: FlavorResource) -> Quota:
+        spec = self.snapshot.cohorts.get(cohort)
+        return spec.quotas.get(fr, NOTHING) if spec else NOTHING
+
+    def _lawful(self, victim: Workload, preemptor: Workload | None) -> bool:
+        """Return whether the policies of the preemptor's queue allow this victim."""
+        queues = self.snapshot.cluster_queues
+        if preemptor is None or not victim.preemptible:
+            return False
+        if victim.queue not in queues or preemptor.queue not in queues:
+            return False
+        rights = queues[preemptor.queue or ""].preemption
+        if victim.queue == preemptor.queue:
+            return may_evict_own(rights.within_cluster_queue, preemptor, victim)
+        host = queues[victim.queue or ""]
+        return (
+            host.reclaimable
+            and may_reclaim(rights.reclaim_within_cohort, preemptor, victim)
+            and self._root(host.cohort) == self._root(queues[preemptor.queue or ""].cohort)
+            and self._borrows(victim)
+        )
+
+    def _borrows(self, victim: Workload) -> bool:
+        quotas = self.snapshot.cluster_queues[victim.queue or ""].quotas
+        return any(
+            self.after[victim.queue or "", fr] > quotas.get(fr, NOTHING).nominal
+            for fr, amount in held_usage(victim).items()
+            if amount
+        )
+
+    def _root(self, cohort: str | None) -> str | None:
+        while cohort is not None and cohort not in self.circular:
+            spec = self.snapshot.cohorts.get(cohort)
+            if spec is None or spec.parent is None:
+                return cohort
+            cohort = spec.parent
+        return cohort
+
+
+def _kept(pool: int, quota: Quota) -> int:
+    return 0 if quota.lending_limit is None else max(0, pool - quota.lending_limit)
+
+
+def _oversold(node: Node, load: Counter[tuple[str, str]]) -> Iterator[str]:
+    whole = {PODS: PODS_PER_NODE, **node.allocatable}
+    for name, resource in sorted(load):
+        if name == node.name:
+            taken = load[name, resource] + node.unmanaged.get(resource, 0)
+            if taken > whole.get(resource, 0):
+                yield f"{name} carries {taken} of {whole.get(resource, 0)} {resource}"

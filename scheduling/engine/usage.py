@@ -1,0 +1,102 @@
+"""What work asks for and what admitted work holds, in quota and on nodes."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from scheduling.engine.snapshot import (
+    GPU,
+    PODS,
+    Assignment,
+    ClusterQueue,
+    FlavorResource,
+    PodSet,
+    Workload,
+)
+
+_GPU_NAMES = (GPU, "amd.com/gpu", "volcano.sh/vgpu-number")
+_GPU_PREFIXES = ("nvidia.com/mig-",)
+
+
+def is_gpu(resource: str) -> bool:
+    """Return whether ``resource`` counts GPUs or slices of them."""
+    return resource in _GPU_NAMES or resource.startswith(_GPU_PREFIXES)
+
+
+def by_importance(resources: Iterable[str]) -> list[str]:
+    """Return ``resources`` in the order in which people are told of them: GPUs first."""
+    return sorted(resources, key=lambda resource: (not is_gpu(resource), resource))
+
+
+def pod_footprint(pod_set: PodSet) -> dict[str, int]:
+    """Return what one pod takes of its node: its requests, and one of the node's pod slots."""
+    asked = {resource: amount for resource, amount in pod_set.requests.items() if amount > 0}
+    return {**asked, PODS: 1}
+
+
+def covered(queue: ClusterQueue) -> frozenset[str]:
+    """Return every resource for which the queue has quota lines."""
+    return frozenset(resource for group in queue.groups for resource in group.resources)
+
+
+def asked_of(queue: ClusterQueue, pod_set: PodSet) -> dict[str, int]:
+    """Return what one pod asks of the queue's quota; its slot only where ``pods`` is covered."""
+    return {
+        resource: amount
+        for resource, amount in pod_footprint(pod_set).items()
+        if resource != PODS or PODS in covered(queue)
+    }
+
+
+def demand(pod_sets: Iterable[PodSet]) -> dict[str, int]:
+    """Return what a whole gang asks for, pod slots included."""
+    total: Counter[str] = Counter()
+    for pod_set in pod_sets:
+        for resource, amount in pod_footprint(pod_set).items():
+            total[resource] += amount * pod_set.count
+    return dict(total)
+
+
+def quota_usage(
+    pod_set: PodSet, count: int, flavors: Mapping[str, str]
+) -> Counter[FlavorResource]:
+    """Return what ``count`` pods are charged under this choice of flavors."""
+    usage: Counter[FlavorResource] = Counter()
+    for resource, amount in pod_footprint(pod_set).items():
+        if resource in flavors:
+            usage[FlavorResource(flavors[resource], resource)] += amount * count
+    return usage
+
+
+def charged(workload: Workload, assignments: Iterable[Assignment]) -> Counter[FlavorResource]:
+    """Return what a workload that stands on ``assignments`` is charged in its queue."""
+    usage: Counter[FlavorResource] = Counter()
+    for pod_set, assignment in paired(workload, assignments):
+        usage.update(quota_usage(pod_set, assignment.count, assignment.flavors))
+    return usage
+
+
+def held_usage(workload: Workload) -> Counter[FlavorResource]:
+    """Return what an admitted workload is charged; nothing for a pending one."""
+    return charged(workload, workload.admission.assignments if workload.admission else ())
+
+
+def paired(
+    workload: Workload, assignments: Iterable[Assignment]
+) -> Iterator[tuple[PodSet, Assignment]]:
+    """Yield each assignment with its pod set; a pod set that is gone holds nothing."""
+    pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
+    for assignment in assignments:
+        if assignment.pod_set in pod_sets:
+            yield pod_sets[assignment.pod_set], assignment
+
+
+def shape(pod_set: PodSet) -> tuple[object, ...]:
+    """Return a hashable value, equal for pod sets that are interchangeable to the engine."""
+    return (
+        pod_set.name,
+        pod_set.count,
+        tuple(sorted(pod_set.requests.items())),
+        tuple(sorted(pod_set.node_selector.items())),
+        pod_set.tolerations,
+        pod_set.topology,
+    )

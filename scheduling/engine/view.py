@@ -1,0 +1,144 @@
+"""The numbers of the pages: the same ledger that decides is the one that is shown."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.books import Books
+from scheduling.engine.flavors import options_of
+from scheduling.engine.loans import idle_nominal, lent
+from scheduling.engine.metering import admitted_ledger
+from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.snapshot import FlavorResource, Node, Snapshot, Topology
+from scheduling.engine.topology import path_of
+from scheduling.engine.usage import is_gpu, quota_usage
+
+HOST, CLUSTER = "host", "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaRow:
+    """One column of the quota of one queue or cohort.
+
+    ``nominal`` is the node's own line; ``used`` what its queues hold; ``borrowed`` what lies
+    above its promise; ``lent`` the part of ``nominal`` in others' hands; ``idle`` the part in
+    nobody's; ``pending`` the demand of waiting work in the first flavor that it may use.
+    ``ceiling`` is nominal + borrowing limit, None without a limit; ``reachable`` what the
+    whole tree could give it with nothing running; ``available`` what it can take now
+    (negative: debt after a cut).
+    """
+
+    kind: Kind
+    name: str
+    parent: str | None
+    flavor: str
+    resource: str
+    nominal: int
+    used: int
+    borrowed: int
+    lent: int
+    idle: int
+    pending: int
+    ceiling: int | None
+    reachable: int
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fragmentation:
+    """Free GPUs of one resource, and the largest gang that fits in one domain of each level."""
+
+    resource: str
+    free: int
+    largest: Mapping[str, int]
+
+
+def quota_rows(snapshot: Snapshot) -> tuple[QuotaRow, ...]:
+    """Return one row for each node of the tree and column, sorted. Releasing work counts."""
+    ledger, waiting = admitted_ledger(snapshot), pending_demand(snapshot)
+    loans: Counter[tuple[QuotaKey, FlavorResource]] = Counter()
+    rows: list[tuple[QuotaKey, FlavorResource]] = []
+    for key in ledger.nodes:
+        columns = {fr for node in ledger.members(key) for fr in ledger.nodes[node].quotas}
+        rows.extend((key, fr) for fr in sorted(columns))
+        if ledger.root(key) == key:
+            for fr in columns:
+                loans.update({(n, fr): part for n, part in lent(ledger, key, fr).items()})
+    return tuple(_row(ledger, key, fr, loans[key, fr], waiting) for key, fr in rows)
+
+
+def _row(
+    ledger: QuotaLedger,
+    key: QuotaKey,
+    fr: FlavorResource,
+    on_loan: int,
+    waiting: Mapping[tuple[str, FlavorResource], int],
+) -> QuotaRow:
+    quota, parent = ledger.quota(key, fr), ledger.nodes[key].parent
+    queues = [node for node in ledger.members(key) if node.kind is Kind.QUEUE]
+    unused = idle_nominal(ledger, key, fr) if key.kind is Kind.QUEUE else quota.nominal
+    limited = quota.borrowing_limit is not None or parent is None
+    return QuotaRow(
+        key.kind,
+        key.name,
+        parent.name if parent else None,
+        fr.flavor,
+        fr.resource,
+        nominal=quota.nominal,
+        used=sum(ledger.used(queue, fr) for queue in queues),
+        borrowed=ledger.borrowed(key, fr),
+        lent=on_loan,
+        idle=unused - on_loan,
+        pending=sum(waiting.get((queue.name, fr), 0) for queue in queues),
+        ceiling=ledger.promised(key, fr) + (quota.borrowing_limit or 0) if limited else None,
+        reachable=ledger.potential(key, fr),
+        available=ledger.available(key, fr),
+    )
+
+
+def pending_demand(snapshot: Snapshot) -> dict[tuple[str, FlavorResource], int]:
+    """Return what pending work asks of each queue, in the first flavor it may use."""
+    atlas = Atlas(snapshot)
+    waiting: Counter[tuple[str, FlavorResource]] = Counter()
+    for workload in snapshot.workloads:
+        queue = snapshot.cluster_queues.get(workload.queue or "")
+        if workload.admission is not None or queue is None:
+            continue
+        for pod_set in workload.pod_sets:
+            for option in options_of(atlas, queue, pod_set).choices[:1]:
+                for fr, amount in quota_usage(pod_set, pod_set.count, option).items():
+                    waiting[queue.name, fr] += amount
+    return dict(waiting)
+
+
+def fragmentation(snapshot: Snapshot) -> tuple[Fragmentation, ...]:
+    """Return, for each GPU resource, what is free and how large a whole gang may be now.
+
+    Levels are the labels of all topologies, and ``host`` and ``cluster``.
+    """
+    books = Books(snapshot, Atlas(snapshot))
+    usable = [node for node in snapshot.nodes if node.usable]
+    resources = {r for node in snapshot.nodes for r in node.allocatable if is_gpu(r)}
+    found: list[Fragmentation] = []
+    for resource in sorted(resources):
+        free = {node.name: max(0, books.now.room.free(node.name, resource)) for node in usable}
+        largest = {HOST: max(free.values(), default=0), CLUSTER: sum(free.values())}
+        for _, topology in sorted(snapshot.topologies.items()):
+            largest.update(_largest_by_level(topology, usable, free))
+        found.append(Fragmentation(resource, sum(free.values()), dict(sorted(largest.items()))))
+    return tuple(found)
+
+
+def _largest_by_level(
+    topology: Topology, nodes: list[Node], free: Mapping[str, int]
+) -> dict[str, int]:
+    largest: dict[str, int] = {}
+    for depth, level in enumerate(topology.levels, start=1):
+        rooms: Counter[tuple[str, ...]] = Counter()
+        for node in nodes:
+            path = path_of(node, topology.levels)
+            if path is not None:
+                rooms[path[:depth]] += free[node.name]
+        largest[level] = max(rooms.values(), default=0)
+    return largest

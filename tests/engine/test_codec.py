@@ -1,0 +1,55 @@
+"""There and back again, byte for byte."""
+
+import json
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+
+from scheduling.engine.codec import (
+    decode_plan,
+    decode_snapshot,
+    encode_plan,
+    encode_snapshot,
+)
+from scheduling.engine.cycle import decide
+from tests.engine.builders import RECLAIM_ANY, three_teams
+from tests.engine.simulator import Simulator
+from tests.engine.strategies import worlds
+
+CODEC = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def text(encoded: object) -> str:
+    return json.dumps(encoded)
+
+
+@CODEC
+@given(snapshot=worlds())
+def test_round_trip(snapshot) -> None:
+    sim = Simulator(snapshot)
+    sim.step()
+    for each in (snapshot, sim.snapshot):
+        again = decode_snapshot(json.loads(text(encode_snapshot(each))))
+        assert again == each
+        assert text(encode_snapshot(again)) == text(encode_snapshot(each))
+        plan = decide(each)
+        assert decode_plan(json.loads(text(encode_plan(plan)))) == plan
+        assert decide(again) == plan
+
+
+def test_a_plan_with_claims_and_evictions() -> None:
+    made = three_teams(RECLAIM_ANY).running("d", "cq-datos", gpus=4, on={"h100-node-01": 1})
+    plan = decide(made.pending("p", "cq-plataforma").build())
+    assert plan.memory.claims
+    assert decode_plan(json.loads(text(encode_plan(plan)))) == plan
+
+
+def test_equal_snapshots_give_equal_bytes() -> None:
+    snapshot = three_teams().build()
+    turned = replace(
+        snapshot,
+        now=int(snapshot.now),
+        cluster_queues=dict(reversed(snapshot.cluster_queues.items())),
+    )
+    assert turned == snapshot
+    assert text(encode_snapshot(turned)) == text(encode_snapshot(snapshot))

@@ -1,0 +1,91 @@
+"""Blockers in order, with their numbers; one summary word."""
+
+from scheduling.engine.cycle import decide
+from scheduling.engine.plan import Hold
+from scheduling.engine.snapshot import GPU, Flavor, FlavorQuotas, Memory, Quota, ResourceGroup
+from scheduling.engine.terms import BlockerCode as Code
+from scheduling.engine.terms import PendingReason
+from tests.engine.builders import World, pods, world
+
+NODE = {"h100-node-01": 1}
+
+
+def why(made: World, key: str = "p") -> tuple[PendingReason, list[tuple[Code, object, object]]]:
+    decisions = decide(made.build()).decisions
+    (hold,) = [d for d in decisions if isinstance(d, Hold) and d.workload == key]
+    return hold.reason, [(b.code, b.needed, b.available) for b in hold.blockers]
+
+
+def two_flavors(first: int, second: int, *, nodes: int = 0) -> World:
+    group = ResourceGroup(
+        (GPU,), (FlavorQuotas("x", {GPU: Quota(first)}), FlavorQuotas("y", {GPU: Quota(second)}))
+    )
+    made = world().queue("cq", cohort=None, groups=(group,)).nodes(nodes)
+    made.flavors = {"x": Flavor("x"), "y": Flavor("y")}
+    return made
+
+
+def test_among_flavors_the_mildest_reason_counts() -> None:
+    made = two_flavors(1, 4).running("r", "cq", gpus=3, flavor="y").pending("p", "cq", gpus=2)
+    assert why(made) == (PendingReason.WAITING_FOR_QUOTA, [(Code.QUOTA_NOMINAL, 2, 1)])
+
+
+def test_among_pod_sets_the_hardest_reason_counts() -> None:
+    made = world().nodes(1).queue("cq", 4, None).running("r", "cq", gpus=3, on=NODE)
+    made.pending("p", "cq", pods(1, 1, "a"), pods(1, 1, "b", node_selector={"accelerator": "z"}))
+    assert why(made)[0] is PendingReason.NO_MATCHING_FLAVOR
+
+
+def test_the_amounts_are_those_of_the_whole_gang() -> None:
+    made = world().nodes(2).queue("cq", 8, None).running("r", "cq", gpus=2, on=NODE)
+    made.pending("p", "cq", pods(1, 4, "master"), pods(1, 4, "worker"))
+    assert why(made) == (
+        PendingReason.WAITING_FOR_QUOTA,
+        [(Code.QUOTA_NOMINAL, 8, 6), (Code.GANG_NO_FIT, 8, 6)],
+    )
+
+
+def test_a_borrowing_limit_further_up_is_named() -> None:
+    made = (
+        world()
+        .nodes(2)
+        .cohort("root", nominal=8)
+        .cohort("x", "root", nominal=0, borrowing_limit=2)
+    )
+    made = made.queue("cq", 1, "x").running("r", "cq", gpus=2, on=NODE)
+    reason, blockers = why(made.pending("p", "cq", gpus=2))
+    assert reason is PendingReason.WAITING_FOR_QUOTA
+    assert blockers == [(Code.QUOTA_NOMINAL, 2, 0), (Code.BORROW_LIMIT, 2, 1)]
+
+
+def test_a_busy_lender_is_named_with_its_use() -> None:
+    made = world().nodes(1).queue("cq", 1).queue("lender", 3)
+    made.running("r", "lender", gpus=3, on=NODE).pending("p", "cq", gpus=2)
+    (hold,) = decide(made.build()).decisions
+    assert isinstance(hold, Hold)
+    nominal, busy = hold.blockers[:2]
+    assert (nominal.code, nominal.where) == (Code.QUOTA_NOMINAL, "cq")
+    assert (busy.code, busy.where, busy.facts["holders"]) == (Code.LENDER_BUSY, "llm", "lender: 3")
+
+
+def test_never_and_not_now_are_told_apart() -> None:
+    made = world().nodes(1).queue("cq", 4, None)
+    never = made.pending("p", "cq", gpus=5)
+    assert why(never)[0] is PendingReason.EXCEEDS_MAX_QUOTA
+    assert why(never)[1][0] == (Code.IMPOSSIBLE, 5, 4)
+
+
+def test_positions_count_from_one_among_those_who_wait() -> None:
+    made = world().nodes(1).queue("cq", 4, None)
+    for key in ("a", "b", "c"):
+        made.pending(key, "cq", gpus=3)
+    found = {d.workload: d.position for d in decide(made.build()).decisions if isinstance(d, Hold)}
+    assert found == {"b": 1, "c": 2}
+
+
+def test_a_blocked_workload_has_no_position_and_keeps_no_claim() -> None:
+    made = world().queue("cq", 4, None).pending("p", "cq", blocked="QUEUE_STOPPED")
+    made.memory = Memory()
+    (hold,) = decide(made.build()).decisions
+    assert isinstance(hold, Hold)
+    assert (hold.reason, hold.position) == (PendingReason.SUSPENDED, None)

@@ -1,0 +1,53 @@
+"""The numbers of the pages."""
+
+from hypothesis import HealthCheck, given, settings
+
+from scheduling.engine.quota import Kind
+from scheduling.engine.snapshot import GPU
+from scheduling.engine.view import QuotaRow, fragmentation, quota_rows
+from tests.engine.builders import BLOCK, HOST, RACK, three_teams, world
+from tests.engine.simulator import Simulator
+from tests.engine.strategies import worlds
+
+
+def test_the_rows_of_the_three_teams() -> None:
+    made = three_teams().running("x", "cq-datos", gpus=3).pending("y", "cq-ia", gpus=2)
+    rows = {row.name: row for row in quota_rows(made.build())}
+    assert rows["cq-datos"] == QuotaRow(
+        Kind.QUEUE, "cq-datos", "llm", "h100-sxm", GPU, nominal=2, used=3, borrowed=1, lent=0,
+        idle=0, pending=0, ceiling=4, reachable=4, available=1,
+    )  # fmt: skip
+    ia, plataforma, cohort = rows["cq-ia"], rows["cq-plataforma"], rows["llm"]
+    assert (ia.lent, ia.idle, ia.pending, ia.ceiling, ia.available) == (1, 0, 2, None, 1)
+    assert (plataforma.lent, plataforma.idle, plataforma.ceiling) == (0, 1, 4)
+    assert (cohort.kind, cohort.nominal, cohort.used, cohort.pending) == (Kind.COHORT, 0, 3, 2)
+    assert (cohort.parent, cohort.reachable, cohort.available) == (None, 4, 1)
+
+
+def test_releasing_work_still_counts() -> None:
+    made = world().queue("a", 2, None).running("x", "a", gpus=2, releasing=True)
+    (row,) = quota_rows(made.build())
+    assert (row.used, row.available, row.ceiling) == (2, 0, 2)
+
+
+def test_fragmentation_per_level() -> None:
+    made = world().topology().nodes(6).queue("a", 24, None)
+    made.running("x", "a", gpus=3, on={"h100-node-01": 1})
+    (found,) = fragmentation(made.build())
+    assert found.resource == GPU
+    assert found.free == 21
+    assert found.largest == {BLOCK: 13, RACK: 8, HOST: 4, "host": 4, "cluster": 21}
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(snapshot=worlds())
+def test_every_nominal_unit_is_used_lent_or_idle(snapshot) -> None:
+    sim = Simulator(snapshot)
+    sim.run()
+    for row in quota_rows(sim.snapshot):
+        assert min(row.lent, row.idle, row.used, row.borrowed) >= 0
+        if row.kind is Kind.QUEUE:
+            own = row.used - row.borrowed
+            assert own + row.lent + row.idle == row.nominal
+        else:
+            assert row.lent + row.idle == row.nominal
