@@ -2,9 +2,9 @@
 
 from django.db import models
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common import clock, reasons
 from queues.models import Team
 from queues.models.fields import NameField
 
@@ -59,6 +59,8 @@ class Bill(models.Model):
     total = models.DecimalField(max_digits=14, decimal_places=2, default=0)
     # Day ("2026-06-01") -> kind of line -> amount as text; sums to the lines, for the chart.
     by_day = models.JSONField(default=dict)
+    # ClusterQueue ("" = none) -> cost of use as text; sums to the lines of use.
+    by_queue = models.JSONField(default=dict)
 
     class Meta:
         ordering = ("period", "team")
@@ -79,6 +81,7 @@ class BillLine(models.Model):
     bill = models.ForeignKey(Bill, models.CASCADE, related_name="lines")
     number = models.PositiveIntegerField()
     kind = models.CharField(max_length=24)  # gpu_direct, gpu_borrowed, idle_share, idle ...
+    bucket = models.CharField(max_length=32, blank=True)  # of the central account: idle ...
     flavor = NameField(blank=True)
     cluster_queue = NameField(blank=True)
     lender = NameField(blank=True)
@@ -106,10 +109,15 @@ class Finding(models.Model):
     severity = models.CharField(max_length=8)  # info, warning, critical
     subject = models.CharField(max_length=255, blank=True)
     numbers = models.JSONField(default=dict)
-    found_at = models.DateTimeField(default=timezone.now)
+    found_at = models.DateTimeField(default=clock.now)
 
     class Meta:
         ordering = ("period", "severity", "code", "subject")
 
     def __str__(self) -> str:
         return f"{self.code} {self.subject}"
+
+    @property
+    def sentence(self) -> str:
+        """Return the finding in the words of people."""
+        return reasons.sentence(self.code, self.numbers)

@@ -3,9 +3,9 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common import clock
 from queues.models.fields import NameField
 
 
@@ -34,7 +34,7 @@ class Price(models.Model):
     valid_to = models.DateTimeField(null=True, blank=True)
     source = models.CharField(max_length=64, default="declared")  # declared, opencost, litellm ...
     note = models.TextField(blank=True)
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,

@@ -1,0 +1,98 @@
+"""REST of money: prices in and out, bills out. Figures are those of the pages."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from finops import exports, services
+from finops.models import Price
+from finops.models.prices import PriceUnit
+from finops.selectors import bills, prices
+from finops.specs import PriceSpec
+from gpuplatform.common import clock
+from queues.access import HasScope, actor_of, demand
+
+
+class PriceSerializer(serializers.Serializer[Price]):
+    """The shape of a price; what it may be stands in ``finops.rules``."""
+
+    unit = serializers.ChoiceField(choices=PriceUnit.choices)
+    subject = serializers.CharField(max_length=253)
+    amount = serializers.DecimalField(max_digits=18, decimal_places=8, min_value=0)
+    currency = serializers.CharField(max_length=3, default=lambda: settings.CURRENCY)
+    valid_from = serializers.DateTimeField(required=False, allow_null=True)
+    valid_to = serializers.DateTimeField(required=False, allow_null=True)
+    source = serializers.CharField(  # type: ignore[assignment]  # a field of that name, not DRF's
+        max_length=64, default="declared"
+    )
+    note = serializers.CharField(allow_blank=True, default="", max_length=500)
+
+    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
+        unknown = set(self.initial_data) - set(self.fields)
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
+        return attrs
+
+
+class PricesView(APIView):
+    """Prices by unit and subject."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "read", "POST": "cost:close"}
+
+    @extend_schema(responses=PriceSerializer(many=True), operation_id="prices_list")
+    def get(self, request: Request) -> Response:
+        """List all prices, newest first within unit and subject."""
+        unit, subject = request.query_params.get("unit", ""), request.query_params.get("subject")
+        rows = prices.price_rows(clock.now(), unit=unit, subject=subject or "")
+        return Response([PriceSerializer(row.price).data for row in rows])
+
+    @extend_schema(request=PriceSerializer, responses={201: PriceSerializer})
+    def post(self, request: Request) -> Response:
+        """Set a price; the one in force ends where it starts."""
+        actor = actor_of(request)
+        demand(actor.may_price)
+        shape = PriceSerializer(data=request.data)
+        shape.is_valid(raise_exception=True)
+        spec = PriceSpec(**shape.validated_data)
+        price = services.set_price(spec, actor.user, spec.note)
+        return Response(PriceSerializer(price).data, status=status.HTTP_201_CREATED)
+
+
+class BillMonthView(APIView):
+    """The bills of a month."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="bills_month")
+    def get(self, request: Request, month: str) -> Response:
+        """Answer the bills of the month that the caller may see, and their sums."""
+        view = bills.bill_month(actor_of(request), month)
+        if view is None:
+            raise Http404
+        return Response(exports.month_json(view))
+
+
+class BillView(APIView):
+    """One bill."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="bills_team")
+    def get(self, request: Request, month: str, scope: str) -> Response:
+        """Answer a team's bill with its lines."""
+        view = bills.team_bill(actor_of(request), month, scope)
+        if view is None:
+            raise Http404
+        return Response(exports.bill_json(view))

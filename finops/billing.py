@@ -1,0 +1,299 @@
+"""Bring drafts of bills up to date with the rows of metering and prices.
+
+A draft is always made from scratch: whatever was there before is replaced in one transaction,
+so that doing it twice, or two at once, gives the same rows.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import cast
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from finops.allocation import bill as allocation
+from finops.allocation.apportion import apportion
+from finops.allocation.facts import Facts, Policy
+from finops.allocation.facts import IdlePolicy as AllocationPolicy
+from finops.allocation.metering import clip, cut_by_day, hours_between
+from finops.allocation.money import ZERO, InvalidFieldError
+from finops.allocation.pricing import PriceList
+from finops.loader import has_facts, load_facts
+from finops.models import Bill, BillingPeriod, BillLine, Finding
+from finops.models.bills import IdlePolicy
+from finops.words import KINDS
+from gpuplatform.common import audit, clock
+from gpuplatform.common.periods import Month, month, month_at, month_before
+from gpuplatform.common.problems import Problem, Rejected
+from queues.models import Team, User
+
+OPEN = "open"
+CENTRAL = ""
+logger = logging.getLogger(__name__)
+READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
+Amounts = dict[str, dict[str, str]]
+
+
+def rebuild_draft(name: str, *, now: datetime | None = None) -> BillingPeriod:
+    """Make the draft bills of the month ``name`` anew and return its period.
+
+    Raises:
+        Rejected: not a month, a month that has not begun, or one that is no longer open; or
+            metering that contradicts itself, which leaves the last draft and a critical finding.
+    """
+    now = now or clock.now()
+    month_asked = _month(name, now)
+    try:
+        with transaction.atomic():
+            return _rebuild(_ensure_period(month_asked), now)
+    except InvalidFieldError as error:
+        raise _contradiction(month_asked, error) from error
+
+
+def rebuild_open(now: datetime | None = None) -> list[BillingPeriod]:
+    """Rebuild this month and the last one where something was metered and they are open."""
+    now = now or clock.now()
+    current = month_at(now, settings.BILLING_TIME_ZONE)
+    closed = set(BillingPeriod.objects.exclude(status=OPEN).values_list("name", flat=True))
+    rebuilt = []
+    for candidate in (month_before(current), current):
+        if candidate.name in closed or not has_facts(_unsaved(candidate)):
+            continue
+        try:
+            rebuilt.append(rebuild_draft(candidate.name, now=now))
+        except Rejected as refusal:  # one broken month must not keep the other one old
+            logger.error("bills.refused", extra={"period": candidate.name, "why": str(refusal)})  # noqa: TRY400
+    return rebuilt
+
+
+def choose_idle_policy(
+    name: str, policy: str, actor: User | None, reason: str = ""
+) -> BillingPeriod:
+    """Set who pays idle GPUs in one open month, and rebuild its bills in the same transaction.
+
+    Raises:
+        Rejected: an unknown policy, or a month that is not open.
+    """
+    if policy not in IdlePolicy.values:
+        sentence = _("{policy} is not an idle policy.").format(policy=policy[:32])
+        raise Rejected([Problem("idle_policy", "BAD_VALUE", sentence)])
+    now = clock.now()
+    with transaction.atomic():
+        period = _ensure_period(_month(name, now))
+        before = period.idle_policy
+        if policy != before:
+            BillingPeriod.objects.filter(pk=period.pk, status=OPEN).update(idle_policy=policy)
+            subject = ("BillingPeriod", name)
+            audit.record(
+                actor,
+                "billing_period.idle_policy_chosen",
+                subject,
+                before={"idle_policy": before},
+                after={"idle_policy": policy},
+                reason=reason,
+            )
+        return rebuild_draft(name, now=now)
+
+
+def _rebuild(period: BillingPeriod, now: datetime) -> BillingPeriod:
+    # The guarded update makes a second rebuild wait for this one, on both databases.
+    if not BillingPeriod.objects.filter(pk=period.pk, status=OPEN).update(rebuilt_at=now):
+        sentence = _("{month} is no longer open.").format(month=period.name)
+        raise Rejected([Problem("period", "PERIOD_NOT_OPEN", sentence)])
+    period.refresh_from_db()
+    _replace(period, load_facts(period, now))
+    return period
+
+
+def _contradiction(asked: Month, error: InvalidFieldError) -> Rejected:
+    """Leave a finding that the month cannot be billed, and return the refusal."""
+    numbers = {"field": error.field, "problem": error.message}
+    with transaction.atomic():
+        Finding.objects.update_or_create(
+            period=_ensure_period(asked),
+            code="facts_refused",
+            defaults={"severity": "critical", "subject": error.field, "numbers": numbers},
+        )
+    return Rejected([Problem(error.field, "facts_refused", error.message)])
+
+
+def _month(name: str, now: datetime) -> Month:
+    try:
+        found = month(name, settings.BILLING_TIME_ZONE)
+    except ValueError as error:
+        sentence = _("{name} is not a month like 2026-06.").format(name=name[:20])
+        raise Rejected([Problem("period", "BAD_VALUE", sentence)]) from error
+    if found.starts_at >= now:
+        sentence = _("{name} has not begun.").format(name=name)
+        raise Rejected([Problem("period", "OUT_OF_RANGE", sentence)])
+    return found
+
+
+def _unsaved(found: Month) -> BillingPeriod:
+    return BillingPeriod(
+        name=found.name,
+        starts_at=found.starts_at,
+        ends_at=found.ends_at,
+        time_zone=found.time_zone,
+        currency=settings.CURRENCY,
+    )
+
+
+def _ensure_period(found: Month) -> BillingPeriod:
+    """Return the period of a month; one that exists keeps the time zone it was made with."""
+    wanted = _unsaved(found)
+    fields = ("starts_at", "ends_at", "time_zone", "currency")
+    period, _created = BillingPeriod.objects.get_or_create(
+        name=found.name, defaults={field: getattr(wanted, field) for field in fields}
+    )
+    return period
+
+
+def _replace(period: BillingPeriod, facts: Facts) -> None:
+    """Write bills, lines and findings of ``period`` in place of those that were there."""
+    # The same words on both sides; a test compares them.
+    policy = Policy(idle=cast("AllocationPolicy", period.idle_policy))
+    month_bill = allocation.month_bill(facts, policy)
+    assert sum((line.amount for line in month_bill.lines), Decimal(0)) == month_bill.totals.total
+    Bill.objects.filter(period=period).delete()
+    Finding.objects.filter(period=period).delete()
+    _write_bills(period, facts, month_bill)
+    Finding.objects.bulk_create(
+        Finding(
+            period=period,
+            code=found.code,
+            severity=found.level,
+            subject=" ".join(f"{key}={value}" for key, value in sorted(found.subject.items())),
+            numbers={key: str(number) for key, number in found.numbers.items()},
+        )
+        for found in month_bill.findings
+    )
+    period.capacity_cost = month_bill.totals.total
+    hours = (row.capacity for row in month_bill.gpu_hours)
+    period.capacity_gpu_hours = sum(hours, Decimal(0))
+    period.save(update_fields=["capacity_cost", "capacity_gpu_hours"])
+
+
+def _write_bills(period: BillingPeriod, facts: Facts, month_bill: allocation.MonthBill) -> None:
+    lines_by_team: dict[str, list[allocation.BillLine]] = {CENTRAL: []}
+    lines_by_team |= {team: [] for team in month_bill.totals.teams}
+    for line in month_bill.lines:
+        lines_by_team[line.team or CENTRAL].append(line)
+    for lines in lines_by_team.values():
+        lines.sort(key=lambda line: READING_ORDER.index(line.kind))
+    idle_by_day = _idle_by_day(facts, month_bill)
+    queues_by_team = _cost_by_queue(facts, month_bill)
+    teams = {team.name: team for team in Team.objects.filter(name__in=lines_by_team)}
+    bills = {
+        name: Bill(
+            period=period,
+            team=teams.get(name),
+            total=sum((line.amount for line in lines), Decimal("0.00")),
+            by_day=_by_day(lines, idle_by_day, facts),
+            by_queue=queues_by_team.get(name, {}),
+        )
+        for name, lines in lines_by_team.items()
+    }
+    Bill.objects.bulk_create(bills.values())
+    BillLine.objects.bulk_create(
+        _row(bills[name], number, line)
+        for name, lines in lines_by_team.items()
+        for number, line in enumerate(lines, 1)
+    )
+
+
+def _row(bill: Bill, number: int, line: allocation.BillLine) -> BillLine:
+    return BillLine(
+        bill=bill,
+        number=number,
+        kind=line.kind,
+        bucket=line.bucket or "",
+        flavor=line.flavor or "",
+        lender=line.lender or "",
+        quantity=line.quantity,
+        unit_price=line.unit_price,
+        amount=line.amount,
+        currency=line.currency,
+        policy=line.policy,
+    )
+
+
+# ---- days and queues -------------------------------------------------------------------------
+def _by_day(
+    lines: list[allocation.BillLine],
+    idle_by_day: Mapping[str, Mapping[date, Fraction]],
+    facts: Facts,
+) -> Amounts:
+    """Return day -> kind -> amount. Use knows its days; idle falls as its pool's does."""
+    amounts: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
+    for line in lines:
+        for day, amount in _days_of(line, idle_by_day.get(line.flavor or "", {}), facts):
+            if amount:
+                amounts[day.isoformat()][line.kind] += amount
+    return {
+        day: {kind: str(amount) for kind, amount in sorted(kinds.items())}
+        for day, kinds in sorted(amounts.items())
+    }
+
+
+def _days_of(
+    line: allocation.BillLine, idle: Mapping[date, Fraction], facts: Facts
+) -> Iterator[tuple[date, Decimal]]:
+    if line.days:
+        yield from ((part.day, part.amount) for part in line.days)
+    elif any(idle.values()):
+        yield from apportion(line.amount, idle).items()
+    else:
+        *_rest, (day, _window) = cut_by_day(facts.period.window, facts.period.time_zone)
+        yield day, line.amount
+
+
+def _idle_by_day(
+    facts: Facts, month_bill: allocation.MonthBill
+) -> dict[str, dict[date, Fraction]]:
+    """Return flavor -> day -> cost of what was paid for and not used, never below zero."""
+    cost: dict[str, dict[date, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    prices = PriceList(facts.prices)
+    for fact in facts.capacity:
+        window = clip(fact.start, fact.end, facts.period.window)
+        for piece in prices.pieces(fact.flavor, window) if window else ():
+            for day, part in cut_by_day(piece.window, facts.period.time_zone):
+                hours = hours_between(part.start, part.end)
+                cost[fact.flavor][day] += piece.cost(fact.gpus * hours)
+    for line in month_bill.lines:
+        for day_part in line.days:
+            cost[line.flavor or ""][day_part.day] -= Fraction(day_part.amount)
+    return {
+        flavor: {day: max(ZERO, amount) for day, amount in days.items()}
+        for flavor, days in cost.items()
+    }
+
+
+def _cost_by_queue(facts: Facts, month_bill: allocation.MonthBill) -> dict[str, dict[str, str]]:
+    """Return team -> queue -> cost of use; the queues of a team add up to its lines of use."""
+    exact: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    prices = PriceList(facts.prices)
+    for use in facts.usage:
+        window = clip(use.start, use.end, facts.period.window)
+        for piece in prices.pieces(use.flavor, window) if window else ():
+            exact[use.team or CENTRAL][use.queue] += piece.cost(use.gpus * piece.hours)
+    direct: dict[str, Decimal] = defaultdict(Decimal)
+    for line in month_bill.lines:
+        if line.origin == "direct":
+            direct[line.team or CENTRAL] += line.amount
+    return {
+        team: {queue: str(cents) for queue, cents in _split(direct[team], queues).items()}
+        for team, queues in exact.items()
+    }
+
+
+def _split(total: Decimal, queues: Mapping[str, Fraction]) -> dict[str, Decimal]:
+    """Split a team's cost of use among its queues, scaled by the cents that rounding moved."""
+    if not any(queues.values()):
+        return dict.fromkeys(queues, Decimal("0.00"))
+    return apportion(total, queues)

@@ -1,0 +1,151 @@
+"""Forms of money: a price, what a node costs, who pays for idle GPUs."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from finops.allocation.money import InvalidFieldError
+from finops.allocation.node_price import NodeCost
+from finops.models.bills import IdlePolicy
+from finops.models.prices import PriceUnit
+from finops.selectors.prices import flavor_names
+from finops.specs import PriceSpec
+from gpuplatform.common.problems import Problem
+
+REASON_LENGTH = 500
+
+
+def add_problems(form: forms.Form, problems: Iterable[Problem]) -> None:
+    """Show what a service refused beside its fields, or above the form."""
+    for problem in problems:
+        form.add_error(problem.path if problem.path in form.fields else None, problem.message)
+
+
+class InstantField(forms.DateTimeField):
+    """A day, or a day and time, in UTC."""
+
+    widget = forms.DateTimeInput(
+        format="%Y-%m-%d %H:%M", attrs={"placeholder": "2026-06-01 00:00"}
+    )
+
+
+class PriceForm(forms.Form):
+    """A new price. What is already in force is not edited; it ends where this one starts."""
+
+    unit = forms.ChoiceField(label=_("Unit"), choices=PriceUnit.choices)
+    subject = forms.CharField(
+        label=_("Flavor or model"),
+        max_length=253,
+        help_text=_("* is every flavor without a price of its own."),
+        widget=forms.TextInput(attrs={"list": "flavors"}),
+    )
+    amount = forms.DecimalField(
+        label=_("Price per unit"), max_digits=18, decimal_places=8, min_value=0
+    )
+    valid_from = InstantField(
+        label=_("Valid from, UTC"), required=False, help_text=_("Empty starts now.")
+    )
+    valid_to = InstantField(
+        label=_("Valid until, UTC"),
+        required=False,
+        help_text=_("Empty goes on until another price follows."),
+    )
+    reason = forms.CharField(
+        label=_("Reason"), max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 2})
+    )
+    source = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
+
+    flavors: list[str]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.flavors = flavor_names()
+        label = _("Price per unit, {currency}").format(currency=settings.CURRENCY)
+        self.fields["amount"].label = label
+
+    def spec(self) -> PriceSpec:
+        """Return the price that the valid form asks for."""
+        cleaned = self.cleaned_data
+        return PriceSpec(
+            unit=cleaned["unit"],
+            subject=cleaned["subject"],
+            amount=cleaned["amount"],
+            currency=settings.CURRENCY,
+            valid_from=cleaned["valid_from"],
+            valid_to=cleaned["valid_to"],
+            source=cleaned["source"] or "declared",
+            note=cleaned["reason"],
+        )
+
+
+class NodeCostForm(forms.Form):
+    """What a node costs to own and run; the defaults are the node of the articles."""
+
+    purchase_price = forms.DecimalField(label=_("Purchase price"), min_value=0, max_digits=14)
+    years = forms.DecimalField(label=_("Written off over, years"), max_digits=6)
+    availability = forms.DecimalField(
+        label=_("Availability"),
+        max_digits=6,
+        help_text=_("Part of the time it can be sold: 0.9 is 90 %."),
+    )
+    gpus = forms.IntegerField(label=_("GPUs"), min_value=1, max_value=1024)
+    watts_per_gpu = forms.DecimalField(label=_("Watts per GPU"), min_value=0, max_digits=8)
+    pue = forms.DecimalField(
+        label=_("PUE"), max_digits=6, help_text=_("Power of the site over power of the machines.")
+    )
+    kwh_price = forms.DecimalField(label=_("Price of a kWh"), min_value=0, max_digits=10)
+    operations_per_hour = forms.DecimalField(
+        label=_("Operations per hour"), min_value=0, max_digits=12
+    )
+    flavor = forms.CharField(
+        label=_("Compare with the price of"),
+        max_length=253,
+        widget=forms.TextInput(attrs={"list": "flavors"}),
+    )
+    tokens_per_second = forms.DecimalField(
+        label=_("Tokens per second"), min_value=1, max_digits=10, required=False
+    )
+
+    ARTICLE = {
+        "purchase_price": "140000",
+        "years": "4",
+        "availability": "0.9",
+        "gpus": "4",
+        "watts_per_gpu": "700",
+        "pue": "1.4",
+        "kwh_price": "0.12",
+        "operations_per_hour": "0.70",
+        "flavor": "*",
+        "tokens_per_second": "2000",
+    }
+
+    def clean(self) -> dict[str, Any]:
+        """Let the pure calculator judge what single fields cannot."""
+        cleaned = super().clean() or {}
+        if not self.errors:
+            try:
+                cleaned["cost"] = self._cost(cleaned)
+            except InvalidFieldError as error:
+                self.add_error(error.field, error.message)
+        return cleaned
+
+    @staticmethod
+    def _cost(cleaned: dict[str, Any]) -> NodeCost:
+        names = ("purchase_price", "years", "availability", "watts_per_gpu", "pue", "kwh_price")
+        amounts: dict[str, Decimal] = {name: cleaned[name] for name in names}
+        return NodeCost(
+            **amounts,
+            gpus=cleaned["gpus"],
+            operations_per_hour=cleaned["operations_per_hour"],
+        )
+
+
+class IdlePolicyForm(forms.Form):
+    """Who pays for idle GPUs of a month."""
+
+    idle_policy = forms.ChoiceField(label=_("Idle policy"), choices=IdlePolicy.choices)
+    reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)

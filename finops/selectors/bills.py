@@ -1,0 +1,351 @@
+"""The only readers of bills and costs: page, CSV and REST show what stands here.
+
+What an actor may not see is not found: a lead reads the own team's bill, finance, admins and
+auditors read all, nobody else reads any.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import cast
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from finops.allocation.bill import month_bill
+from finops.allocation.facts import IdlePolicy as AllocationPolicy
+from finops.allocation.facts import Policy
+from finops.loader import Promised, load_facts, promised
+from finops.models import Bill, BillingPeriod, BillLine, Finding
+from finops.models.bills import IdlePolicy
+from finops.words import IDLE_KINDS, USE_KINDS
+from gpuplatform.common.periods import Month, month, month_at, month_before
+from queues.access import Actor
+from queues.models import Team
+
+NOTHING = Decimal("0.00")
+CENTRAL = "__central__"  # no team can be called so
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Money and hours of one bill, or of several together, by what they are for."""
+
+    gpu_hours: Decimal
+    own: Decimal
+    borrowed: Decimal
+    idle: Decimal
+    other: Decimal
+    total: Decimal
+
+    @property
+    def use(self) -> Decimal:
+        """Return what was used, own and borrowed: the iron of the bill."""
+        return self.own + self.borrowed
+
+
+@dataclass(frozen=True, slots=True)
+class BillView:
+    """One bill with all that its page, its file and its answer show."""
+
+    bill: Bill
+    period: BillingPeriod
+    month: Month
+    lines: tuple[BillLine, ...]
+    figures: Figures
+
+    @property
+    def team(self) -> Team | None:
+        """Return whose bill it is; None is the central account."""
+        return self.bill.team
+
+    @property
+    def scope(self) -> str:
+        """Return the name of the bill in addresses and file names."""
+        return self.bill.team.name if self.bill.team else CENTRAL
+
+    @property
+    def total(self) -> Decimal:
+        """Return the sum of the lines."""
+        return self.bill.total
+
+    @property
+    def status(self) -> str:
+        """Return the bill's state in the words of files: an open month is a draft."""
+        return bill_status(self.period)
+
+    @property
+    def is_draft(self) -> bool:
+        """Return whether figures may still change."""
+        return self.status == "draft"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareFormula:
+    """A proportional share of idle: idle x own use / all use, in money."""
+
+    idle: Decimal
+    own: Decimal
+    all: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class MonthView:
+    """A month: the bills that the actor may see."""
+
+    period: BillingPeriod
+    month: Month
+    bills: tuple[BillView, ...]  # teams by name, the central account last
+    figures: Figures
+    findings: tuple[Finding, ...] = ()
+    is_whole: bool = False  # whether these are all bills of the month
+
+    @property
+    def status(self) -> str:
+        """Return the month's state in the words of files."""
+        return bill_status(self.period)
+
+    @property
+    def sums_match(self) -> bool:
+        """Return whether the bills add up to the cost of the capacity, to the cent."""
+        return self.figures.total == self.period.capacity_cost
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPreview:
+    """What each account would owe under one idle policy."""
+
+    policy: str
+    label: str
+    chosen: bool
+    totals: tuple[Decimal, ...]  # of the teams, in the order asked for
+    central: Decimal
+    total: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class CostView:
+    """A month so far: what it costs, for whom, and through which queue."""
+
+    month: Month
+    period: BillingPeriod | None
+    bills: tuple[BillView, ...]
+    figures: Figures
+    before: Figures | None  # last month, whole
+    queues: tuple[tuple[str, Decimal], ...]  # cost of use, dearest first
+    idle_by_day: tuple[tuple[date, Decimal], ...] = field(default_factory=tuple)
+    is_whole: bool = False
+
+
+def bill_status(period: BillingPeriod) -> str:
+    """Return what files call the state of a period's bills."""
+    return "draft" if period.status == "open" else period.status
+
+
+def may_see_bills(actor: Actor) -> bool:
+    """Return whether there is any bill that the actor may see."""
+    return actor.may_see_bills or bool(actor.bill_team_ids)
+
+
+def bill_months(actor: Actor) -> list[MonthView]:
+    """Return all months with bills that the actor may see, newest first."""
+    periods = BillingPeriod.objects.filter(bills__in=_visible(actor)).distinct()
+    by_period = _views_by_period(_visible(actor).filter(period__in=periods))
+    return [_month_view(actor, period, by_period[period.pk]) for period in periods]
+
+
+def bill_month(actor: Actor, name: str) -> MonthView | None:
+    """Return one month, or None where the actor can see nothing of it."""
+    views = _views(_visible(actor).filter(period__name=name))
+    if not views:
+        return None
+    period = views[0].period
+    findings = tuple(period.findings.all()) if actor.may_see_bills else ()
+    return _month_view(actor, period, views, findings)
+
+
+def team_bill(actor: Actor, name: str, scope: str) -> BillView | None:
+    """Return the bill of a team (or of the central account), or None if there is none to see."""
+    whose = {"team": None} if scope == CENTRAL else {"team__name": scope}
+    views = _views(_visible(actor).filter(period__name=name, **whose))
+    return views[0] if views else None
+
+
+def team_promise(view: BillView) -> Promised | None:
+    """Return what the team was promised for the whole month, in money; None for the rest."""
+    return promised(view.period, view.team) if view.team else None
+
+
+def share_formulas(view: BillView) -> dict[int, ShareFormula]:
+    """Return by line how a proportional share of idle came about: sums only, no other team's."""
+    shares = [line for line in view.lines if line.kind == "idle_share"]
+    if not shares or view.period.idle_policy != IdlePolicy.PROPORTIONAL:
+        return {}
+    rows = BillLine.objects.filter(
+        bill__period=view.period, kind__in=[*USE_KINDS, "idle_share"]
+    ).values_list("flavor", "kind", "amount", "bill")
+    sums: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
+    for flavor, kind, amount, bill in rows:
+        column = "idle" if kind == "idle_share" else "all"
+        sums[flavor, column] += amount
+        if column == "all" and bill == view.bill.pk:
+            sums[flavor, "own"] += amount
+    return {
+        line.pk: ShareFormula(*(sums[line.flavor, part] for part in ("idle", "own", "all")))
+        for line in shares
+    }
+
+
+def pool_idle(view: BillView) -> BillLine | None:
+    """Return the platform's idle row as a memo on a team's bill, unless the policy hides it."""
+    if view.team is None or view.period.idle_policy != IdlePolicy.SEPARATE:
+        return None
+    rows = BillLine.objects.filter(bill__period=view.period, bill__team=None, kind="idle")
+    found = list(rows)
+    if not found:
+        return None
+    return BillLine(
+        kind="idle",
+        quantity=sum((row.quantity or NOTHING for row in found), Decimal(0)),
+        amount=sum((row.amount for row in found), NOTHING),
+        currency=view.period.currency,
+    )
+
+
+def policy_previews(view: MonthView) -> list[PolicyPreview]:
+    """Return the same month under every idle policy; reads all facts, writes nothing."""
+    period = view.period
+    facts = load_facts(period, period.rebuilt_at or period.ends_at)
+    teams = [one.team.name for one in view.bills if one.team]
+    previews = []
+    for policy in IdlePolicy:
+        idle = cast("AllocationPolicy", policy.value)
+        totals = month_bill(facts, Policy(idle=idle)).totals
+        previews.append(
+            PolicyPreview(
+                policy=policy.value,
+                label=str(policy.label),
+                chosen=policy == period.idle_policy,
+                totals=tuple(totals.teams.get(team, NOTHING) for team in teams),
+                central=totals.central,
+                total=totals.total,
+            )
+        )
+    return previews
+
+
+def cost_so_far(actor: Actor, now: datetime) -> CostView:
+    """Return the running month and its cost by team, queue and day, as far as the actor sees."""
+    running = month_at(now, settings.BILLING_TIME_ZONE)
+    last = month_before(running)
+    bills = _visible(actor).filter(period__name__in=[running.name, last.name])
+    by_month: dict[str, list[BillView]] = defaultdict(list)
+    for view in _views(bills):
+        by_month[view.period.name].append(view)
+    current, before = by_month[running.name], by_month[last.name]
+    return CostView(
+        month=running,
+        period=current[0].period if current else None,
+        bills=tuple(current),
+        figures=_together(current),
+        before=_together(before) if before else None,
+        queues=_queues(current),
+        idle_by_day=_days([*before, *current], IDLE_KINDS),
+        is_whole=actor.may_see_bills,
+    )
+
+
+def days_of(view: BillView) -> dict[str, dict[str, Decimal]]:
+    """Return day -> kind -> amount of a bill; the days add up to its lines."""
+    return {
+        day: {kind: Decimal(amount) for kind, amount in kinds.items()}
+        for day, kinds in view.bill.by_day.items()
+    }
+
+
+# ---- rows --------------------------------------------------------------------------------------
+def _visible(actor: Actor) -> QuerySet[Bill]:
+    """Return the bills the actor may see: all, or those of the teams the actor leads."""
+    bills = Bill.objects.select_related("period", "team").prefetch_related("lines")
+    return bills if actor.may_see_bills else bills.filter(team_id__in=actor.bill_team_ids)
+
+
+def _views(bills: QuerySet[Bill]) -> list[BillView]:
+    views = [_view(bill) for bill in bills]
+    return sorted(views, key=lambda view: (view.team is None, view.scope))
+
+
+def _views_by_period(bills: QuerySet[Bill]) -> dict[int, list[BillView]]:
+    found: dict[int, list[BillView]] = defaultdict(list)
+    for view in _views(bills):
+        found[view.period.pk].append(view)
+    return found
+
+
+def _view(bill: Bill) -> BillView:
+    lines = tuple(bill.lines.all())
+    zone = bill.period.time_zone
+    return BillView(bill, bill.period, month(bill.period.name, zone), lines, _figures(lines))
+
+
+def _month_view(
+    actor: Actor,
+    period: BillingPeriod,
+    views: list[BillView],
+    findings: tuple[Finding, ...] = (),
+) -> MonthView:
+    return MonthView(
+        period=period,
+        month=month(period.name, period.time_zone),
+        bills=tuple(views),
+        figures=_together(views),
+        findings=findings,
+        is_whole=actor.may_see_bills,
+    )
+
+
+# ---- sums --------------------------------------------------------------------------------------
+def _together(views: Iterable[BillView]) -> Figures:
+    return _figures(line for view in views for line in view.lines)
+
+
+def _figures(lines: Iterable[BillLine]) -> Figures:
+    amounts: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+    hours = Decimal(0)
+    for line in lines:
+        amounts[_column(line.kind)] += line.amount
+        hours += line.quantity or 0 if line.kind in USE_KINDS else 0
+    return Figures(
+        gpu_hours=hours,
+        own=amounts["own"],
+        borrowed=amounts["borrowed"],
+        idle=amounts["idle"],
+        other=amounts["other"],
+        total=sum(amounts.values(), NOTHING),
+    )
+
+
+def _column(kind: str) -> str:
+    if kind == "gpu_borrowed":
+        return "borrowed"
+    if kind in USE_KINDS:
+        return "own"
+    return "idle" if kind in IDLE_KINDS else "other"
+
+
+def _queues(views: Iterable[BillView]) -> tuple[tuple[str, Decimal], ...]:
+    costs: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+    for view in views:
+        for queue, amount in view.bill.by_queue.items():
+            costs[queue] += Decimal(amount)
+    return tuple(sorted(costs.items(), key=lambda row: (-row[1], row[0])))
+
+
+def _days(views: Iterable[BillView], kinds: frozenset[str]) -> tuple[tuple[date, Decimal], ...]:
+    sums: dict[str, Decimal] = defaultdict(lambda: NOTHING)
+    for view in views:
+        for day, amounts in view.bill.by_day.items():
+            sums[day] += sum((Decimal(amounts.get(kind, 0)) for kind in kinds), NOTHING)
+    return tuple((date.fromisoformat(day), amount) for day, amount in sorted(sums.items()))

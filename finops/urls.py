@@ -1,0 +1,34 @@
+"""Addresses of the pages of money."""
+
+from django.urls import path, register_converter
+
+from finops.views import bills, cost, prices
+
+
+class MonthConverter:
+    """A month in an address: ``2026-06``."""
+
+    regex = r"[12]\d{3}-(?:0[1-9]|1[0-2])"
+
+    def to_python(self, value: str) -> str:
+        """Return the name of the month."""
+        return value
+
+    def to_url(self, value: str) -> str:
+        """Return it as it stands in an address."""
+        return value
+
+
+register_converter(MonthConverter, "month")
+
+urlpatterns = [
+    path("cost/", cost.cost, name="cost"),
+    path("cost/<slug:kind>.json", cost.cost_chart, name="cost-chart"),
+    path("bills/", bills.bill_months, name="bills"),
+    path("bills/<month:month>/", bills.bill_month, name="bills-month"),
+    path("bills/<month:month>/<slug:scope>/", bills.bill, name="bill"),
+    path("bills/<month:month>/<slug:scope>/chart.json", bills.bill_chart, name="bill-chart"),
+    path("prices/", prices.price_list, name="prices"),
+    path("prices/new/", prices.price_new, name="price-new"),
+    path("prices/calculator/", prices.price_calculator, name="price-calculator"),
+]

@@ -1,0 +1,169 @@
+"""Pages of bills: the months, a month, a bill."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from finops import billing, charts, exports, services, words
+from finops.forms import IdlePolicyForm, add_problems
+from finops.selectors import bills
+from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.pages import rows_response, wanted_format
+from gpuplatform.common.problems import Rejected
+from queues.access import Actor, actor_of, demand, demand_visible, require
+
+MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", "use", "borrowed", "idle", "total")
+
+
+@require()
+@require_safe
+def bill_months(request: HttpRequest) -> HttpResponse:
+    """List the months that have bills."""
+    actor = bill_reader(request)
+    months = bills.bill_months(actor)
+    if wanted_format(request):
+        return rows_response(request, "bills", MONTH_COLUMNS, map(_month_cells, months))
+    return render(request, "finops/months.html", {"months": months, "actor": actor})
+
+
+@require()
+@require_http_methods(["GET", "HEAD", "POST"])
+def bill_month(request: HttpRequest, month: str) -> HttpResponse:
+    """Show a month: one row a team, what nobody pays, and for finance the idle policy."""
+    actor = bill_reader(request)
+    view = bills.bill_month(actor, month)
+    if view is None:
+        raise Http404
+    scope = "all" if view.is_whole else "own"
+    if request.method == "POST":
+        demand(actor.may_price)
+        return _choose_policy(request, actor, view)
+    if wanted_format(request) == "json":
+        name = exports.file_name(month, scope, view.status, "json")
+        return exports.json_response(exports.month_json(view), name)
+    if wanted_format(request) == "csv":
+        return _file(request, actor, view.bills, month, scope)
+    return render(request, "finops/month.html", _month_context(request, actor, view))
+
+
+@require()
+@require_safe
+def bill(request: HttpRequest, month: str, scope: str) -> HttpResponse:
+    """Show one team's bill, or the central account's."""
+    actor = bill_reader(request)
+    view = _bill_or_404(actor, month, scope)
+    if wanted_format(request) == "json":
+        name = exports.file_name(month, scope, view.status, "json")
+        return exports.json_response(exports.bill_json(view), name)
+    if wanted_format(request) == "csv":
+        return _file(request, actor, [view], month, scope)
+    head, rows = charts.bill_day_table(view)
+    shares = bills.share_formulas(view)
+    context = {
+        "view": view,
+        "lines": [(line, exports.describe(line), shares.get(line.pk)) for line in view.lines],
+        "share_rule": words.SHARE_RULES[view.period.idle_policy],
+        "pool_idle": bills.pool_idle(view),
+        "promise": bills.team_promise(view),
+        "chart_url": reverse("bill-chart", args=[month, scope]),
+        "chart_head": head,
+        "chart_rows": rows,
+        "actor": actor,
+    }
+    return render(request, "finops/bill.html", context)
+
+
+@require()
+@require_safe
+def bill_chart(request: HttpRequest, month: str, scope: str) -> HttpResponse:
+    """Answer the figure of a bill by day."""
+    view = _bill_or_404(bill_reader(request), month, scope)
+    return figure_response(charts.bill_by_day(theme_of(request), view))
+
+
+def bill_reader(request: HttpRequest) -> Actor:
+    """Return who asks; to somebody without any bill these pages are not there."""
+    actor = actor_of(request)
+    demand_visible(bills.may_see_bills(actor))
+    return actor
+
+
+def _bill_or_404(actor: Actor, month: str, scope: str) -> bills.BillView:
+    view = bills.team_bill(actor, month, scope)
+    if view is None:
+        raise Http404
+    return view
+
+
+def _file(
+    request: HttpRequest,
+    actor: Actor,
+    views: Sequence[bills.BillView],
+    month: str,
+    scope: str,
+) -> HttpResponse:
+    """Answer bills as the CSV of finance's contract; who took it home is noted."""
+    profile = request.GET.get("profile", "machine")
+    demand_visible(profile in exports.PROFILES)
+    team = scope if [view.scope for view in views] == [scope] else ""
+    services.record_download(actor.user, f"{month} {scope}", team)
+    name = exports.file_name(month, scope, views[0].status, "csv")
+    return exports.csv_response(exports.bill_rows(views), profile, name)
+
+
+def _choose_policy(request: HttpRequest, actor: Actor, view: bills.MonthView) -> HttpResponse:
+    form = IdlePolicyForm(request.POST)
+    if form.is_valid():
+        policy, reason = form.cleaned_data["idle_policy"], form.cleaned_data["reason"]
+        try:
+            billing.choose_idle_policy(view.period.name, policy, actor.user, reason)
+        except Rejected as refusal:
+            add_problems(form, refusal.problems)
+        else:
+            messages.success(request, _("The bills of the month were made anew."))
+            return redirect("bills-month", view.period.name)
+    context = _month_context(request, actor, view, form)
+    return render(request, "finops/month.html", context, status=422)
+
+
+def _month_context(
+    request: HttpRequest,
+    actor: Actor,
+    view: bills.MonthView,
+    form: IdlePolicyForm | None = None,
+) -> dict[str, Any]:
+    compares = actor.may_see_bills and "compare" in request.GET
+    return {
+        "view": view,
+        "actor": actor,
+        "share_rule": words.SHARE_RULES[view.period.idle_policy],
+        "form": form or IdlePolicyForm(initial={"idle_policy": view.period.idle_policy}),
+        "previews": bills.policy_previews(view) if compares else [],
+        "teams": [one.team for one in view.bills if one.team],
+    }
+
+
+def figure_cells(figures: bills.Figures) -> dict[str, Any]:
+    """Return the columns that every list of costs has."""
+    return {
+        "gpu_hours": figures.gpu_hours,
+        "use": figures.own,
+        "borrowed": figures.borrowed,
+        "idle": figures.idle,
+        "total": figures.total,
+    }
+
+
+def _month_cells(view: bills.MonthView) -> dict[str, Any]:
+    cells = {
+        "period": view.period.name,
+        "status": view.status,
+        "currency": view.period.currency,
+    }
+    return cells | figure_cells(view.figures)

@@ -1,0 +1,59 @@
+"""The cost page: the month so far."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from finops import charts
+from finops.selectors import bills, prices
+from finops.views.bills import MONTH_COLUMNS, bill_reader, figure_cells
+from gpuplatform.common import clock
+from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.pages import rows_response, wanted_format
+from queues.access import demand_visible, require
+
+
+@require()
+@require_safe
+def cost(request: HttpRequest) -> HttpResponse:
+    """Show what the running month has cost so far, and what open loans will cost."""
+    actor = bill_reader(request)
+    view = bills.cost_so_far(actor, clock.now())
+    loans = prices.open_loans(actor, clock.now())
+    if wanted_format(request):
+        name = f"cost_{view.month.name}"
+        rows = [_bill_cells(one) for one in view.bills]
+        return rows_response(request, name, ("team", *MONTH_COLUMNS), rows)
+    head, rows_of_idle = charts.idle_table(view)
+    context = {
+        "view": view,
+        "loans": loans,
+        "loans_next_month": sum((loan.next_month or 0 for loan in loans), start=bills.NOTHING),
+        "currency": charts.currency_of(view),
+        "idle_head": head,
+        "idle_rows": rows_of_idle,
+        "actor": actor,
+    }
+    return render(request, "finops/cost.html", context)
+
+
+@require()
+@require_safe
+def cost_chart(request: HttpRequest, kind: str) -> HttpResponse:
+    """Answer a figure of the cost page: ``idle`` by day, or the month by ``team``."""
+    figures = {"idle": charts.idle_by_day, "team": charts.cost_by_team}
+    demand_visible(kind in figures)
+    view = bills.cost_so_far(bill_reader(request), clock.now())
+    return figure_response(figures[kind](theme_of(request), view))
+
+
+def _bill_cells(view: bills.BillView) -> dict[str, Any]:
+    cells = {
+        "team": view.scope,
+        "period": view.period.name,
+        "status": view.status,
+        "currency": view.period.currency,
+    }
+    return cells | figure_cells(view.figures)

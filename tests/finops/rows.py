@@ -1,0 +1,103 @@
+"""Rows that the money tests stand on: the articles' month, metered to the hour."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from finops.models import Price
+from queues.models import ClusterQueue, Cohort, Team
+from scheduling.models import (
+    Admission,
+    CapacityInterval,
+    QuotaInterval,
+    UsageInterval,
+    Workload,
+)
+
+GPU = "nvidia.com/gpu"
+FLAVOR = "h100-sxm"
+JUNE = datetime(2026, 6, 1, tzinfo=UTC)
+JULY = datetime(2026, 7, 1, tzinfo=UTC)
+# The four GPUs of one node, hour by hour of June: (team, GPUs, from hour, hours).
+# Datos runs a gang of 4 for 270 h, half of it borrowed; IA and Plataforma use what they own.
+USES = (
+    ("datos", 4, 0, 270),
+    ("ia", 1, 270, 432),
+    ("plataforma", 1, 270, 252),
+)
+NOMINALS = {"datos": 2, "ia": 1, "plataforma": 1}
+
+
+def june():
+    """Write the articles' month; return its teams by name."""
+    teams = {name: make_team(name) for name in NOMINALS}
+    price("1.40", valid_from=JUNE - timedelta(days=30))
+    CapacityInterval.objects.create(
+        node="h100-node-01", flavor=FLAVOR, resource=GPU, amount=4, started_at=JUNE
+    )
+    for name, nominal in NOMINALS.items():
+        QuotaInterval.objects.create(
+            cluster_queue=f"cq-{name}",
+            cohort="llm-platform",
+            flavor=FLAVOR,
+            resource=GPU,
+            nominal=nominal,
+            started_at=JUNE,
+        )
+    for name, gpus, first, hours in USES:
+        start = JUNE + timedelta(hours=first)
+        use(teams[name], gpus, start, start + timedelta(hours=hours))
+    return teams
+
+
+def make_team(name):
+    team, _ = Team.objects.get_or_create(name=name, defaults={"display_name": name.title()})
+    cohort, _ = Cohort.objects.get_or_create(name="llm-platform")
+    ClusterQueue.objects.get_or_create(
+        name=f"cq-{name}", defaults={"team": team, "cohort": cohort}
+    )
+    return team
+
+
+def price(amount, *, subject=FLAVOR, valid_from, valid_to=None, unit="gpu_hour"):
+    return Price.objects.create(
+        unit=unit,
+        subject=subject,
+        amount=Decimal(amount),
+        valid_from=valid_from,
+        valid_to=valid_to,
+    )
+
+
+def use(team, gpus, start, end, *, queue=None, namespace="", flavor=FLAVOR):
+    """Meter one workload: what is beyond its team's nominal is borrowed from the others."""
+    workload = Workload.objects.create(
+        namespace=namespace or "ns",
+        name=f"w{Workload.objects.count()}",
+        team=team,
+        gpus=gpus,
+    )
+    cluster_queue = f"cq-{team.name}" if queue is None else queue
+    admission = Admission.objects.create(
+        workload=workload, cluster_queue=cluster_queue, admitted_at=start
+    )
+    own = min(gpus, NOMINALS.get(team.name, gpus)) if team else gpus
+    grounds = [("nominal", "", own)] if cluster_queue else [("unmanaged", "", gpus)]
+    lenders = [name for name in NOMINALS if team is None or name != team.name]
+    if cluster_queue:
+        grounds += [("borrowed", f"cq-{name}", 1) for name in lenders[: gpus - own]]
+    for holding, lender, amount in grounds:
+        UsageInterval.objects.create(
+            admission=admission,
+            workload=workload,
+            team=team,
+            cluster_queue=cluster_queue,
+            namespace=namespace or "ns",
+            flavor=flavor,
+            resource=GPU,
+            amount=amount,
+            holding=holding,
+            lender=lender,
+            started_at=start,
+            ended_at=end,
+        )
+    return workload
