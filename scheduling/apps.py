@@ -7,3 +7,10 @@ class SchedulingConfig(AppConfig):
     """RUNNING: nodes, workloads, the cycle that admits and places."""
 
     name = "scheduling"
+
+    def ready(self) -> None:
+        """Keep promises from being deleted under work that needs them."""
+        from queues.services import register_delete_guard  # noqa: PLC0415  # models are ready now
+        from scheduling.guards import guard_promises  # noqa: PLC0415
+
+        register_delete_guard(guard_promises)

@@ -7,6 +7,7 @@ from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.snapshot import Claim, ClusterQueue, Snapshot, Workload
 from scheduling.engine.terms import (
     BlockerCode,
+    EvictionReason,
     PendingReason,
     QueueingStrategy,
     StopPolicy,
@@ -32,9 +33,12 @@ def decide(snapshot: Snapshot) -> Plan:
 
 def _drain_stopped_queues(desk: Desk) -> None:
     for name, queue in sorted(desk.snapshot.cluster_queues.items()):
-        if queue.stop_policy is StopPolicy.HOLD_AND_DRAIN:
-            for workload in desk.running.of(name):
-                desk.evict_stopped(workload)
+        drains = queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
+        for workload in desk.running.of(name):
+            if drains:
+                desk.evict_stopped(workload, EvictionReason.CLUSTER_QUEUE_STOPPED)
+            elif workload.blocked == BlockerCode.QUEUE_STOPPED:  # its LocalQueue drains
+                desk.evict_stopped(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
 
 
 def _place_unmanaged(desk: Desk) -> None:

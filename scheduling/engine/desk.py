@@ -66,10 +66,10 @@ class Desk:
         reason, blockers = why
         self.hold(workload, reason, *blockers)
 
-    def evict_stopped(self, workload: Workload) -> None:
+    def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
         """Drain: take an admitted workload out of a stopped queue."""
         self._leave(workload)
-        self.decisions.append(Evict(workload.key, EvictionReason.CLUSTER_QUEUE_STOPPED))
+        self.decisions.append(Evict(workload.key, reason))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""

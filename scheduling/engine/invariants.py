@@ -21,7 +21,7 @@ from scheduling.engine.snapshot import (
     Snapshot,
     Workload,
 )
-from scheduling.engine.terms import EvictionReason, StopPolicy
+from scheduling.engine.terms import BlockerCode, EvictionReason, StopPolicy
 from scheduling.engine.usage import charged, held_usage, paired, pod_footprint
 
 Usage = Counter[tuple[str, FlavorResource]]  # by queue
@@ -129,6 +129,9 @@ class _World:
                 queue = self.snapshot.cluster_queues.get(victim.queue or "")
                 if queue is None or queue.stop_policy is not StopPolicy.HOLD_AND_DRAIN:
                     yield f"{victim.key} is drained from an open queue"
+            elif evict.reason is EvictionReason.LOCAL_QUEUE_STOPPED:
+                if victim.blocked != BlockerCode.QUEUE_STOPPED:
+                    yield f"{victim.key} is drained from an open local queue"
             elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
                 yield f"{victim.key} is protected from {evict.preemptor}"
 

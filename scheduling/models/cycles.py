@@ -1,7 +1,8 @@
 """What the scheduler did, cycle by cycle."""
 
 from django.db import models
-from django.utils import timezone
+
+from gpuplatform.common import clock
 
 
 class Cycle(models.Model):
@@ -11,7 +12,7 @@ class Cycle(models.Model):
     decided again at the desk.
     """
 
-    at = models.DateTimeField(default=timezone.now, db_index=True)
+    at = models.DateTimeField(default=clock.now, db_index=True)
     fence = models.PositiveBigIntegerField()
     holder = models.CharField(max_length=255)
     duration_ms = models.PositiveIntegerField(default=0)

@@ -5,9 +5,9 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common import clock
 from queues.models import Team
 from queues.models.fields import NameField
 from scheduling.engine.terms import Outcome, Status, TopologyMode
@@ -72,7 +72,7 @@ class Workload(models.Model):
     blockers = models.JSONField(default=list, blank=True)  # ordered; engine.plan.Blocker as JSON
     position = models.PositiveIntegerField(null=True, blank=True)  # in its ClusterQueue, from 1
     gpus = models.PositiveIntegerField(default=0)  # of the whole gang, for lists and sums
-    created_at = models.DateTimeField(default=timezone.now)
+    created_at = models.DateTimeField(default=clock.now)
     admitted_at = models.DateTimeField(null=True, blank=True)  # of the admission now held
     started_at = models.DateTimeField(null=True, blank=True)  # of the run now on
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -153,7 +153,7 @@ class WorkloadEvent(models.Model):
     """
 
     workload = models.ForeignKey(Workload, models.CASCADE, related_name="events")
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField(default=clock.now)
     kind = models.CharField(max_length=24)
     reason = models.CharField(max_length=40, blank=True)
     facts = models.JSONField(default=dict, blank=True)

@@ -1,0 +1,195 @@
+"""Plan in, rows out: the only writer of scheduling decisions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+
+from scheduling import lifecycle
+from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.snapshot import Assignment
+from scheduling.engine.snapshot import Workload as Known
+from scheduling.engine.terms import Status
+from scheduling.lines import admitted_line, evicted_line
+from scheduling.loader import LIVE, Loaded
+from scheduling.models import Admission, Node, Placement, Workload
+
+BATCH = 200  # rows per statement: SQLite bounds the parameters of one
+
+
+@dataclass
+class ApplyReport:
+    """What became of a plan: keys of workloads, and a line for each decision that was written.
+
+    ``stale`` were decided on rows that have changed since; the next cycle decides again.
+    """
+
+    admitted: list[str] = field(default_factory=list)
+    evicted: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+    held: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+def apply_plan(plan: Plan, world: Loaded) -> ApplyReport:
+    """Write a plan inside the caller's transaction.
+
+    Each decision is written whole or not at all: a workload that has changed since ``world`` was
+    loaded, or one of whose nodes has, is left as it is. Holds cost nothing where they say what
+    the row already says.
+    """
+    applied = _Application(plan, world)
+    for decision in plan.decisions:
+        if isinstance(decision, Evict):
+            applied.evict(decision)
+        elif isinstance(decision, Admit):
+            applied.admit(decision)
+        else:
+            applied.hold(decision)
+    applied.write()
+    return applied.report
+
+
+class _Application:
+    """One plan on its way into the tables: states change at once, the other rows in bulk."""
+
+    def __init__(self, plan: Plan, world: Loaded) -> None:
+        self.report = ApplyReport()
+        self._world = world
+        self._known = {w.key: w for w in world.snapshot.workloads}
+        self._rows = _rows()
+        self._changed_nodes = _changed_nodes(plan, world)
+        self._admissions: list[Admission] = []
+        self._placements: list[Placement] = []
+        self._held: list[Workload] = []
+
+    def evict(self, decision: Evict) -> None:
+        """Take the admission back; the backend releases what it holds."""
+        victim = self._rows.get(decision.workload)
+        preemptor = self._rows.get(decision.preemptor or "")
+        right = decision.right.value if decision.right else ""
+        if victim is None or not self._move(
+            victim,
+            Status.PENDING,
+            reason=decision.reason.value,
+            facts={"right": right, "gpus": victim.gpus},
+            other=preemptor,
+        ):
+            self.report.stale.append(decision.workload)
+            return
+        now = self._world.now
+        lifecycle.stop_admission(victim, at=now, reason=decision.reason.value)
+        if preemptor is not None:
+            facts = {"gpus": victim.gpus}
+            lifecycle.tell(
+                preemptor, "preempting", at=now, reason=right, facts=facts, other=victim
+            )
+        self.report.evicted.append(decision.workload)
+        self.report.lines.append(evicted_line(victim, decision, preemptor))
+
+    def admit(self, decision: Admit) -> None:
+        """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
+        workload, known = self._rows.get(decision.workload), self._known[decision.workload]
+        nodes = nodes_of(decision.assignments)
+        facts = {
+            "queue": known.queue or "",
+            "gpus": workload.gpus if workload else 0,
+            "nodes": len(nodes),
+            "borrows": dict(decision.borrows),
+        }
+        untouched = not self._changed_nodes.intersection(nodes)
+        if (
+            workload is None
+            or not untouched
+            or not self._move(workload, Status.ADMITTED, facts=facts)
+        ):
+            self.report.stale.append(decision.workload)
+            return
+        admission = Admission(
+            workload=workload, cluster_queue=known.queue or "", admitted_at=self._world.now
+        )
+        self._admissions.append(admission)
+        self._placements += _placements(admission, known, decision.assignments)
+        self.report.admitted.append(decision.workload)
+        self.report.lines.append(admitted_line(workload, known, decision))
+
+    def hold(self, decision: Hold) -> None:
+        """Note why the workload waits, if the row says anything else."""
+        workload = self._rows.get(decision.workload)
+        if workload is None or workload.status != Status.PENDING:
+            return
+        self.report.held += 1
+        blockers = [asdict(blocker) for blocker in decision.blockers]
+        says = (workload.pending_reason, workload.blockers, workload.position)
+        if says != (decision.reason, blockers, decision.position):
+            workload.pending_reason = decision.reason.value
+            workload.blockers = blockers
+            workload.position = decision.position
+            self._held.append(workload)
+
+    def write(self) -> None:
+        """Write what was collected. A hold never touches work that has left Pending."""
+        Admission.objects.bulk_create(self._admissions, batch_size=BATCH)
+        for placement in self._placements:
+            placement.admission_id = placement.admission.pk
+        Placement.objects.bulk_create(self._placements, batch_size=BATCH)
+        pending = Workload.objects.filter(status=Status.PENDING)
+        columns = ["pending_reason", "blockers", "position"]
+        pending.bulk_update(self._held, columns, batch_size=BATCH)
+
+    def _move(
+        self,
+        workload: Workload,
+        to: Status,
+        *,
+        reason: str = "",
+        facts: Mapping[str, object],
+        other: Workload | None = None,
+    ) -> bool:
+        known = self._known[str(workload.uid)]
+        if workload.version != known.version:
+            return False
+        return lifecycle.transition(
+            workload, to, at=self._world.now, reason=reason, facts=facts, other=other
+        )
+
+
+def _placements(
+    admission: Admission, known: Known, assignments: Iterable[Assignment]
+) -> list[Placement]:
+    """Return a row for each node of each pod set; one without a node where there are none."""
+    requests = {pod_set.name: dict(pod_set.requests) for pod_set in known.pod_sets}
+    return [
+        Placement(
+            admission=admission,
+            pod_set=assignment.pod_set,
+            node=node,
+            count=count,
+            flavors=dict(assignment.flavors),
+            requests=requests[assignment.pod_set],
+        )
+        for assignment in assignments
+        for node, count in (assignment.nodes or {"": assignment.count}).items()
+    ]
+
+
+def _rows() -> dict[str, Workload]:
+    """Return the live workloads as they are now, by key."""
+    live = Workload.objects.filter(status__in=LIVE).defer("template", "annotations", "labels")
+    return {str(row.uid): row for row in live}
+
+
+def nodes_of(assignments: Iterable[Assignment]) -> set[str]:
+    """Return the names of all nodes on which these assignments put pods."""
+    return {name for assignment in assignments for name in assignment.nodes}
+
+
+def _changed_nodes(plan: Plan, world: Loaded) -> set[str]:
+    """Return the chosen nodes that are no longer as they were loaded; lock the others.
+
+    PostgreSQL makes an editor of a locked node wait for the commit. SQLite has one writer anyway.
+    """
+    chosen = {n for d in plan.decisions if isinstance(d, Admit) for n in nodes_of(d.assignments)}
+    if not chosen:
+        return set()
+    locked = Node.objects.select_for_update().filter(name__in=chosen).order_by("name")
+    versions = dict(locked.values_list("name", "version"))
+    return {name for name in chosen if versions.get(name) != world.nodes[name].version}

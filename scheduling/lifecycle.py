@@ -1,0 +1,148 @@
+"""Where a workload stands and how it gets from one state to the next: one table, one writer.
+
+Evicted is an event, not a state. An evicted workload is pending again at once, because that is
+what its owner must know; its old admission goes on holding quota and nodes (``evicted_at`` set,
+``released_at`` not) until the backend has seen the last pod go. Until then the engine counts what
+it holds and decides nothing about it, and the database allows no second open admission.
+
+    pending --admitted--> admitted --started--> running --finished--> finished
+       ^                     |                     |
+       +------evicted--------+---------------------+
+    pending, admitted, running --cancelled--> finished
+    pending, admitted, running --deactivated--> inactive --reactivated--> pending
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+
+from scheduling.engine.terms import Outcome, PendingReason, Status
+from scheduling.models import Admission, Workload, WorkloadEvent
+
+# From, to -> the line in the workload's story. A cancelled end has its own word.
+TRANSITIONS: Mapping[tuple[Status, Status], str] = {
+    (Status.PENDING, Status.ADMITTED): "admitted",
+    (Status.ADMITTED, Status.RUNNING): "started",
+    (Status.RUNNING, Status.FINISHED): "finished",
+    (Status.ADMITTED, Status.FINISHED): "finished",  # over before anybody saw it start
+    # Its pods had ended before the eviction reached them.
+    (Status.PENDING, Status.FINISHED): "finished",
+    (Status.ADMITTED, Status.PENDING): "evicted",
+    (Status.RUNNING, Status.PENDING): "evicted",
+    (Status.PENDING, Status.INACTIVE): "deactivated",
+    (Status.ADMITTED, Status.INACTIVE): "deactivated",
+    (Status.RUNNING, Status.INACTIVE): "deactivated",
+    (Status.INACTIVE, Status.PENDING): "reactivated",
+}
+CANCELLABLE = (Status.PENDING, Status.ADMITTED, Status.RUNNING, Status.INACTIVE)
+CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
+_CALM: Mapping[str, Any] = {"pending_reason": "", "blockers": [], "position": None}
+
+
+@transaction.atomic
+def transition(
+    workload: Workload,
+    to: Status,
+    *,
+    at: datetime,
+    reason: str = "",
+    facts: Mapping[str, Any] | None = None,
+    other: Workload | None = None,
+    outcome: Outcome | None = None,
+    expect_version: int | None = None,
+) -> bool:
+    """Move ``workload`` to another state and write the line of its story, if nothing was faster.
+
+    Args:
+        workload: as its caller saw it; brought up to date when the change was written.
+        to: the new state.
+        at: the instant at which it really happened.
+        reason: a code, e.g. ``Preempted``.
+        facts: the numbers of the event's sentence.
+        other: the preemptor of a victim, or the victim of a preemptor.
+        outcome: how it ended; required with ``finished`` and only there.
+        expect_version: the version that the decision rests on; default is the caller's.
+
+    Returns:
+        Whether it was written; False when the row has another version or state by now.
+
+    Raises:
+        AssertionError: the table knows no such transition.
+    """
+    kind = _event(Status(workload.status), to, outcome)
+    version = workload.version if expect_version is None else expect_version
+    changes = {"status": to.value, **_effects(to, at, outcome)}
+    unchanged = Workload.objects.filter(pk=workload.pk, version=version, status=workload.status)
+    if not unchanged.update(version=F("version") + 1, **changes):
+        return False
+    for name, value in {"version": version + 1, **changes}.items():
+        setattr(workload, name, value)
+    tell(workload, kind, at=at, reason=reason, facts=facts, other=other)
+    return True
+
+
+def cancel(workload: Workload, *, at: datetime, reason: str = "") -> bool:
+    """End a workload by request; what it holds is released by the backend as soon as it can.
+
+    Returns:
+        Whether it was written; False when the workload has changed meanwhile or has ended.
+    """
+    if workload.status not in CANCELLABLE:
+        return False
+    with transaction.atomic():
+        done = transition(
+            workload, Status.FINISHED, at=at, reason=reason, outcome=Outcome.CANCELLED
+        )
+        if done:
+            stop_admission(workload, at=at, reason=CANCELLED)
+    return done
+
+
+def stop_admission(workload: Workload, *, at: datetime, reason: str) -> None:
+    """Ask for the release of what the workload holds; nothing to do where it holds nothing."""
+    held = Admission.objects.filter(workload=workload, released_at=None, evicted_at=None)
+    held.update(evicted_at=at, eviction_reason=reason)
+
+
+def tell(
+    workload: Workload,
+    kind: str,
+    *,
+    at: datetime,
+    reason: str = "",
+    facts: Mapping[str, Any] | None = None,
+    other: Workload | None = None,
+) -> None:
+    """Write one line of a workload's story that changes no state."""
+    WorkloadEvent.objects.create(
+        workload=workload, at=at, kind=kind, reason=reason, facts=dict(facts or {}), other=other
+    )
+
+
+def _event(current: Status, to: Status, outcome: Outcome | None) -> str:
+    assert (outcome is not None) == (to is Status.FINISHED), "an end needs an outcome"
+    if outcome is Outcome.CANCELLED and current in CANCELLABLE:
+        return "cancelled"
+    kind = TRANSITIONS.get((current, to))
+    assert kind, f"no way from {current} to {to}"
+    return kind
+
+
+def _effects(to: Status, at: datetime, outcome: Outcome | None) -> dict[str, Any]:
+    """Return the columns that follow from the new state."""
+    match to:
+        case Status.ADMITTED:
+            return {**_CALM, "admitted_at": at, "started_at": None}
+        case Status.RUNNING:
+            return {"started_at": at}
+        case Status.FINISHED:
+            assert outcome is not None
+            return {**_CALM, "outcome": outcome.value, "finished_at": at}
+        case Status.PENDING:
+            why = PendingReason.PENDING_EVALUATION.value
+            return {**_CALM, "pending_reason": why, "admitted_at": None, "started_at": None}
+        case Status.INACTIVE:
+            return {**_CALM, "admitted_at": None, "started_at": None}

@@ -1,0 +1,62 @@
+"""Decisions as lines for the terminal: ``admitted ns-datos/train (8x4 GPUs) on node-01..08``."""
+
+import re
+from collections.abc import Iterable
+from itertools import groupby
+
+from scheduling.engine.plan import Admit, Evict, Hold
+from scheduling.engine.snapshot import PodSet
+from scheduling.engine.snapshot import Workload as Known
+from scheduling.engine.usage import is_gpu
+from scheduling.models import Workload
+
+_NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d+)")
+
+
+def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
+    """Return who started, how large it is, where, and how much of it is borrowed."""
+    names = {name for assignment in decision.assignments for name in assignment.nodes}
+    where = f" on {node_range(names)}" if names else ""
+    borrowed = sum(amount for resource, amount in decision.borrows.items() if is_gpu(resource))
+    loan = f", {borrowed} borrowed" if borrowed else ""
+    return f"admitted {workload} ({gang_size(known.pod_sets)}){where}{loan}"
+
+
+def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
+    """Return who lost its admission, why and for whom."""
+    cause = f" for {preemptor}" if preemptor else ""
+    return f"evicted {victim} ({decision.right or decision.reason}){cause}"
+
+
+def held_line(known: Known, decision: Hold) -> str:
+    """Return who waits and why, in codes."""
+    codes = ", ".join(dict.fromkeys(blocker.code.value for blocker in decision.blockers))
+    return f"held {known.name} ({decision.reason}{': ' if codes else ''}{codes})"
+
+
+def gang_size(pod_sets: Iterable[PodSet]) -> str:
+    """Return ``8x4 GPUs`` for eight pods of four GPUs; pods alone where none asks for GPUs."""
+    parts = []
+    for pod_set in pod_sets:
+        gpus = sum(amount for name, amount in pod_set.requests.items() if is_gpu(name))
+        parts.append(f"{pod_set.count}x{gpus} GPUs" if gpus else f"{pod_set.count} pods")
+    return " + ".join(parts)
+
+
+def node_range(names: Iterable[str]) -> str:
+    """Return node names with neighbours drawn together: ``h100-node-01..08, spare``."""
+    spans: list[str] = []
+    ordered = sorted(names)
+    for _, group in groupby(enumerate(ordered), key=lambda place: _run(*place)):
+        first, *rest = [name for _, name in group]
+        match = _NUMBERED.fullmatch(rest[-1]) if rest else None
+        spans.append(f"{first}..{match['number']}" if match else first)
+    return ", ".join(spans)
+
+
+def _run(index: int, name: str) -> tuple[str, int, int]:
+    """Return what neighbours have in common; a name without a number is alone."""
+    match = _NUMBERED.fullmatch(name)
+    if match is None:
+        return name, 0, 0
+    return match["stem"], len(match["number"]), int(match["number"]) - index

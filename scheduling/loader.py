@@ -1,0 +1,178 @@
+"""Rows in, snapshot out: the only way from tables to the engine, in a fixed number of queries."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max, Q
+
+from gpuplatform.common import clock
+from gpuplatform.common.models import Change
+from queues.models import ResourceFlavor
+from scheduling import models as rows
+from scheduling.engine import codec
+from scheduling.engine.snapshot import (
+    Admission,
+    Assignment,
+    Memory,
+    PodSet,
+    Snapshot,
+    TopologyRequest,
+    Workload,
+)
+from scheduling.engine.terms import Status, TopologyMode
+from scheduling.readers import (
+    cluster_queue_of,
+    flavor_of,
+    node_of,
+    read_cohorts,
+    read_quotas,
+    read_topologies,
+    tolerations_of,
+)
+from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
+
+LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A snapshot, and the rows that a writer needs to notice that something has changed since.
+
+    ``admissions`` holds the open one of each workload, by the workload's key. ``previous_at`` is
+    the instant of the last cycle, ``last_change`` the number of the newest change seen.
+    """
+
+    now: datetime
+    snapshot: Snapshot
+    doors: Doors
+    nodes: Mapping[str, rows.Node]
+    admissions: Mapping[str, rows.Admission]
+    previous_at: datetime | None
+    last_change: int
+
+
+def load_snapshot(now: datetime | None = None) -> Snapshot:
+    """Return the world as it stands in the tables; ``now`` defaults to the clock."""
+    return load(now).snapshot
+
+
+def load(now: datetime | None = None) -> Loaded:
+    """Read everything that a cycle may depend on, in a number of queries that never grows.
+
+    Only live workloads, and those whose pods still stand, are read. The number of the newest
+    change is read first: what is committed while the rest is being read counts as not seen.
+    """
+    now = now or clock.now()
+    last_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
+    last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory").first()
+    doors = load_doors()
+    flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
+    topologies = read_topologies()
+    node_rows = {row.name: row for row in rows.Node.objects.all()}
+    nodes = tuple(node_of(row) for row in node_rows.values())
+    quotas = read_quotas()
+    cohorts = read_cohorts(quotas, doors, flavors, nodes)
+    admissions = {str(a.workload_id): a for a in rows.Admission.objects.filter(released_at=None)}
+    snapshot = Snapshot(
+        now=now.timestamp(),
+        flavors=flavors,
+        topologies=topologies,
+        nodes=nodes,
+        cohorts=cohorts,
+        cluster_queues={
+            name: cluster_queue_of(row, quotas, flavors, topologies, cohorts)
+            for name, row in doors.cluster_queues.items()
+        },
+        workloads=_workloads(doors, admissions),
+        memory=_memory(last_cycle),
+    )
+    previous_at = last_cycle.at if last_cycle else None
+    return Loaded(now, snapshot, doors, node_rows, admissions, previous_at, last_change)
+
+
+def _memory(last_cycle: rows.Cycle | None) -> Memory:
+    """Return what the last cycle left for this one."""
+    if last_cycle is None or not last_cycle.memory:
+        return Memory()
+    return codec.decode_memory(last_cycle.memory)
+
+
+def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[Workload, ...]:
+    standing = rows.Admission.objects.filter(released_at=None).values("workload")
+    live = rows.Workload.objects.filter(Q(status__in=LIVE) | Q(uid__in=standing))
+    pod_sets: defaultdict[str, list[rows.PodSet]] = defaultdict(list)
+    for pod_set in rows.PodSet.objects.filter(workload__in=live.values("uid")):
+        pod_sets[str(pod_set.workload_id)].append(pod_set)
+    placements: defaultdict[int, list[rows.Placement]] = defaultdict(list)
+    for placement in rows.Placement.objects.filter(admission__released_at=None):
+        placements[placement.admission_id].append(placement)
+    found = []
+    for row in live.defer("template", "warnings", "blockers").order_by("created_at", "uid"):
+        admission = admissions.get(str(row.uid))
+        held = placements[admission.pk] if admission else []
+        found.append(_workload(row, pod_sets[str(row.uid)], admission, held, doors))
+    return tuple(found)
+
+
+def _workload(
+    row: rows.Workload,
+    pod_sets: Iterable[rows.PodSet],
+    admission: rows.Admission | None,
+    placements: Iterable[rows.Placement],
+    doors: Doors,
+) -> Workload:
+    route = resolve_queue(row.namespace, row.queue_name, doors)
+    if admission is not None:  # what is held stays where it was admitted
+        held_in = admission.cluster_queue
+        queue, why = held_in if held_in in doors.cluster_queues else "", drained(route)
+    elif row.queue_name:
+        queue = route.cluster_queue if route else row.queue_name
+        why = blocked(row.namespace, route, doors)
+    else:
+        queue, why = "", ""
+    return Workload(
+        key=str(row.uid),
+        name=f"{row.namespace}/{row.name}",
+        queue=queue or None,
+        priority=row.priority,
+        created_at=row.created_at.timestamp(),
+        pod_sets=tuple(_pod_set(pod_set) for pod_set in pod_sets),
+        admission=_admission(admission, placements) if admission else None,
+        releasing=admission is not None and admission.evicted_at is not None,
+        preemptible=row.preemptible,
+        blocked=why,
+        ceiling_queue=row.ceiling_queue or None,
+        version=row.version,
+    )
+
+
+def _pod_set(row: rows.PodSet) -> PodSet:
+    mode = TopologyMode(row.topology_mode) if row.topology_mode else None
+    return PodSet(
+        name=row.name,
+        count=row.count,
+        requests=row.requests,
+        node_selector=row.node_selector,
+        tolerations=tolerations_of(row.tolerations),
+        topology=TopologyRequest(mode, row.topology_level or None) if mode else None,
+    )
+
+
+def _admission(row: rows.Admission, placements: Iterable[rows.Placement]) -> Admission:
+    by_pod_set: defaultdict[str, list[rows.Placement]] = defaultdict(list)
+    for placement in placements:
+        by_pod_set[placement.pod_set].append(placement)
+    return Admission(
+        admitted_at=row.admitted_at.timestamp(),
+        assignments=tuple(
+            Assignment(
+                pod_set=name,
+                count=sum(placement.count for placement in parts),
+                flavors=parts[0].flavors,
+                nodes={part.node: part.count for part in parts if part.node},
+            )
+            for name, parts in by_pod_set.items()
+        ),
+    )

@@ -1,0 +1,238 @@
+"""Rows to the engine's values: hardware and promises, one kind at a time."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from queues import models as promises
+from queues.choices import QuotaSource
+from scheduling import models as rows
+from scheduling.engine.atlas import carries
+from scheduling.engine.snapshot import (
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    FlavorQuotas,
+    FlavorResource,
+    Node,
+    Preemption,
+    Quota,
+    ResourceGroup,
+    Taint,
+    Toleration,
+    Topology,
+)
+from scheduling.engine.terms import (
+    BorrowWithinCohort,
+    QueueingStrategy,
+    ReclaimWithinCohort,
+    StopPolicy,
+    Undeclared,
+    WithinClusterQueue,
+)
+from scheduling.routes import Doors
+
+FLAVOR_NOT_FOUND, TOPOLOGY_NOT_FOUND = "FlavorNotFound", "TopologyNotFound"
+COHORT_CYCLE = "CohortCycle"
+
+
+# ---- hardware --------------------------------------------------------------------------------
+def taints_of(documents: Iterable[Mapping[str, str]]) -> tuple[Taint, ...]:
+    """Return taints as stored, a list of documents, as values."""
+    return tuple(
+        Taint(taint["key"], taint.get("value") or "", taint.get("effect") or "NoSchedule")
+        for taint in documents
+    )
+
+
+def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, ...]:
+    """Return tolerations as stored, a list of documents, as values."""
+    return tuple(
+        Toleration(
+            key=toleration.get("key") or "",
+            operator=toleration.get("operator") or "Equal",
+            value=toleration.get("value") or "",
+            effect=toleration.get("effect") or "",
+        )
+        for toleration in documents
+    )
+
+
+def flavor_of(row: promises.ResourceFlavor) -> Flavor:
+    """Return a flavor's row as a value."""
+    return Flavor(
+        name=row.name,
+        node_labels=row.node_labels,
+        node_taints=taints_of(row.node_taints),
+        tolerations=tolerations_of(row.tolerations),
+        topology=row.topology or None,
+    )
+
+
+def read_topologies() -> dict[str, Topology]:
+    """Return all topologies by name, in one query; one without levels is none."""
+    levels: defaultdict[str, list[str]] = defaultdict(list)
+    for row in promises.TopologyLevel.objects.select_related("topology").order_by("position"):
+        levels[row.topology.name].append(row.node_label)
+    return {name: Topology(name, tuple(labels)) for name, labels in sorted(levels.items())}
+
+
+def node_of(row: rows.Node) -> Node:
+    """Return a node's row as a value."""
+    return Node(
+        name=row.name,
+        labels=row.labels,
+        allocatable=row.allocatable,
+        taints=taints_of(row.taints),
+        ready=row.ready,
+        schedulable=row.schedulable,
+        unmanaged=row.unmanaged,
+    )
+
+
+# ---- promises --------------------------------------------------------------------------------
+QuotaRows = Mapping[tuple[str, int], list[promises.FlavorQuota]]
+
+
+def read_quotas() -> QuotaRows:
+    """Return the cells of the quota table by owner: ``("cohort" | "queue", id)``."""
+    found: defaultdict[tuple[str, int], list[promises.FlavorQuota]] = defaultdict(list)
+    for row in promises.FlavorQuota.objects.all():
+        if row.cohort_id is not None:
+            found["cohort", row.cohort_id].append(row)
+        elif row.cluster_queue_id is not None:
+            found["queue", row.cluster_queue_id].append(row)
+    return found
+
+
+def _quota(row: promises.FlavorQuota) -> Quota:
+    return Quota(row.nominal, row.borrowing_limit, row.lending_limit)
+
+
+def read_cohorts(
+    quotas: QuotaRows, doors: Doors, flavors: Mapping[str, Flavor], nodes: tuple[Node, ...]
+) -> dict[str, Cohort]:
+    """Return all cohorts by name, in one query, with residual quotas worked out."""
+    cohort_rows = {row.pk: row for row in promises.Cohort.objects.all()}
+    cohorts = {}
+    for row in cohort_rows.values():
+        parent = cohort_rows.get(row.parent_id) if row.parent_id else None
+        cohorts[row.name] = Cohort(
+            name=row.name,
+            parent=parent.name if parent else None,
+            quotas={
+                FlavorResource(cell.flavor, cell.resource): _quota(cell)
+                for cell in quotas.get(("cohort", row.pk), ())
+            },
+            fair_weight=float(row.fair_weight),
+        )
+    for row in cohort_rows.values():
+        if row.quota_source == QuotaSource.RESIDUAL:
+            promised = _promised_inside(row.name, cohorts, quotas, doors)
+            own = residual_quotas(promised, flavors, nodes)
+            cohorts[row.name] = replace(cohorts[row.name], quotas=own)
+    return cohorts
+
+
+def residual_quotas(
+    promised: Mapping[FlavorResource, int], flavors: Mapping[str, Flavor], nodes: tuple[Node, ...]
+) -> dict[FlavorResource, Quota]:
+    """Return a cohort's own quota as what healthy capacity leaves (``decisions.md`` 5).
+
+    Per column: max(0, usable nodes of the flavor - nominals ``promised`` inside the cohort).
+    """
+    return {
+        column: Quota(max(0, _healthy(column, flavors, nodes) - nominal))
+        for column, nominal in sorted(promised.items())
+    }
+
+
+def _promised_inside(
+    name: str, cohorts: Mapping[str, Cohort], quotas: QuotaRows, doors: Doors
+) -> dict[FlavorResource, int]:
+    promised: defaultdict[FlavorResource, int] = defaultdict(int)
+    for queue in doors.cluster_queues.values():
+        if queue.cohort is not None and name in _ancestors(queue.cohort.name, cohorts):
+            for cell in quotas.get(("queue", queue.pk), ()):
+                promised[FlavorResource(cell.flavor, cell.resource)] += cell.nominal
+    return promised
+
+
+def _healthy(
+    column: FlavorResource, flavors: Mapping[str, Flavor], nodes: tuple[Node, ...]
+) -> int:
+    flavor = flavors.get(column.flavor)
+    if flavor is None:
+        return 0
+    usable = (node for node in nodes if node.usable and carries(node, flavor))
+    return sum(node.allocatable.get(column.resource, 0) for node in usable)
+
+
+def _ancestors(name: str, cohorts: Mapping[str, Cohort]) -> list[str]:
+    """Return the cohort and those above it; stops where a circle closes."""
+    path: list[str] = []
+    current: str | None = name
+    while current is not None and current in cohorts and current not in path:
+        path.append(current)
+        current = cohorts[current].parent
+    return path
+
+
+def cluster_queue_of(
+    row: promises.ClusterQueue,
+    quotas: QuotaRows,
+    flavors: Mapping[str, Flavor],
+    topologies: Mapping[str, Topology],
+    cohorts: Mapping[str, Cohort],
+) -> ClusterQueue:
+    """Return a queue's row as a value."""
+    cells = quotas.get(("queue", row.pk), [])
+    cohort = row.cohort.name if row.cohort else None
+    return ClusterQueue(
+        name=row.name,
+        cohort=cohort,
+        groups=_groups(cells),
+        preemption=Preemption(
+            within_cluster_queue=WithinClusterQueue(row.within_cluster_queue),
+            reclaim_within_cohort=ReclaimWithinCohort(row.reclaim_within_cohort),
+            borrow_within_cohort=BorrowWithinCohort(row.borrow_within_cohort),
+            max_priority_threshold=row.max_priority_threshold,
+        ),
+        queueing_strategy=QueueingStrategy(row.queueing_strategy),
+        stop_policy=StopPolicy(row.stop_policy),
+        undeclared=Undeclared(row.undeclared),
+        reclaimable=row.reclaimable,
+        inactive=_inactive(cells, cohort, flavors, topologies, cohorts),
+        fair_weight=float(row.fair_weight),
+    )
+
+
+def _inactive(
+    cells: Iterable[promises.FlavorQuota],
+    cohort: str | None,
+    flavors: Mapping[str, Flavor],
+    topologies: Mapping[str, Topology],
+    cohorts: Mapping[str, Cohort],
+) -> str:
+    """Return why a queue cannot admit anything (``admission.md`` K6), or ""."""
+    names = {cell.flavor for cell in cells}
+    if not names <= flavors.keys():
+        return FLAVOR_NOT_FOUND
+    if not {flavors[name].topology for name in names} - {None} <= topologies.keys():
+        return TOPOLOGY_NOT_FOUND
+    path = _ancestors(cohort, cohorts) if cohort else []
+    return COHORT_CYCLE if path and cohorts[path[-1]].parent is not None else ""
+
+
+def _groups(cells: Iterable[promises.FlavorQuota]) -> tuple[ResourceGroup, ...]:
+    """Return the resource groups in the order in which they were declared."""
+    groups: defaultdict[int, dict[str, dict[str, Quota]]] = defaultdict(dict)
+    for cell in cells:  # ordered by group, flavor and resource
+        groups[cell.group].setdefault(cell.flavor, {})[cell.resource] = _quota(cell)
+    return tuple(
+        ResourceGroup(
+            resources=tuple(dict.fromkeys(r for cells in group.values() for r in cells)),
+            flavors=tuple(FlavorQuotas(name, cells) for name, cells in group.items()),
+        )
+        for _, group in sorted(groups.items())
+    )

@@ -1,0 +1,167 @@
+"""What the cluster reports becomes rows: gangs start, end, and give back what they held."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+
+from django.conf import settings
+
+from gpuplatform.common import clock, leases
+from gpuplatform.common.wakeup import request_cycle
+from scheduling import lifecycle, meter
+from scheduling.backends import backend_at
+from scheduling.backends.base import Gang, PlacedPods, Sighting
+from scheduling.engine.terms import EvictionReason, Outcome, Status
+from scheduling.loader import Loaded, load
+from scheduling.models import Admission, Node, Placement
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileReport:
+    """What became of one look at the cluster. ``ran`` false: another process was writing."""
+
+    ran: bool = True
+    started: int = 0
+    released: int = 0
+    evicted: int = 0
+
+    @property
+    def moved(self) -> bool:
+        """Return whether anything changed."""
+        return bool(self.started or self.released or self.evicted)
+
+
+def reconcile(now: datetime | None = None, holder: str | None = None) -> ReconcileReport:
+    """Bring rows up to what the cluster has done by ``now``; a second call finds nothing to do.
+
+    The cluster is asked before the transaction begins. Everything is written at the instant at
+    which it happened, however late it was noticed.
+    """
+    now = now or clock.now()
+    gangs = desired_gangs()
+    backend = backend_at(now)
+    backend.converge(gangs)
+    news = _news(backend.observe(), gangs)
+    lost = _on_lost_nodes(gangs)
+    if not news and not lost:
+        return ReconcileReport()
+    holder = holder or leases.unique_holder()
+    with leases.transaction_under(leases.CYCLE, holder, settings.CYCLE_LEASE_S) as held:
+        return _note(news, lost, now) if held else ReconcileReport(ran=False)
+
+
+def desired_gangs() -> tuple[Gang, ...]:
+    """Return what should stand in the cluster, in two queries."""
+    placed: defaultdict[int, list[PlacedPods]] = defaultdict(list)
+    for row in Placement.objects.filter(admission__released_at=None):
+        placed[row.admission_id].append(PlacedPods(row.pod_set, row.node, row.count))
+    return tuple(
+        Gang(
+            admission=row.pk,
+            workload=str(row.workload_id),
+            admitted_at=row.admitted_at,
+            pods=tuple(placed[row.pk]),
+            started_at=row.started_at,
+            evicted_at=row.evicted_at,
+            expected_duration_s=row.workload.expected_duration_s,
+        )
+        for row in _open_admissions()
+    )
+
+
+def _open_admissions() -> Iterable[Admission]:
+    found = Admission.objects.filter(released_at=None).select_related("workload")
+    return found.defer("workload__template").order_by("admitted_at", "id")
+
+
+def _news(sightings: Iterable[Sighting], gangs: Iterable[Gang]) -> list[Sighting]:
+    """Return what the rows do not know yet, in the order in which it happened."""
+    started = {gang.admission: gang.started_at for gang in gangs}
+    news = [s for s in sightings if s.released_at or (s.started_at and not started[s.admission])]
+    return sorted(news, key=lambda s: (s.released_at or s.started_at, s.admission))
+
+
+def _on_lost_nodes(gangs: Iterable[Gang]) -> set[int]:
+    """Return the admissions of gangs that should stand on a node that has left the cluster."""
+    known = {"", *Node.objects.values_list("name", flat=True)}
+    standing = (gang for gang in gangs if gang.evicted_at is None)
+    return {gang.admission for gang in standing if {pods.node for pods in gang.pods} - known}
+
+
+def _note(news: Iterable[Sighting], lost: set[int], now: datetime) -> ReconcileReport:
+    """Write the news; ends one instant after the other, so that each is metered at its own."""
+    world = load(now)
+    standing = {row.pk: row for row in _open_admissions()}
+    news = [sighting for sighting in news if sighting.admission in standing]
+    started = sum(_start(standing[s.admission], s) for s in news)
+    ends = [(s.released_at, standing[s.admission], s.outcome) for s in news if s.released_at]
+    released = 0
+    for instant, together in groupby(ends, key=lambda end: end[0]):
+        gone = [row for _, row, outcome in together if _end(row, instant, outcome)]
+        world = _without(world, gone)
+        meter.follow(world, at=instant)
+        released += len(gone)
+    evicted = sum(_evict(standing[pk], now) for pk in sorted(lost & standing.keys()))
+    if released or evicted:
+        request_cycle("released")
+    return ReconcileReport(started=started, released=released, evicted=evicted)
+
+
+def _start(admission: Admission, sighting: Sighting) -> bool:
+    workload = admission.workload
+    if sighting.started_at is None or workload.status != Status.ADMITTED or admission.evicted_at:
+        return False
+    if not lifecycle.transition(workload, Status.RUNNING, at=sighting.started_at):
+        return False
+    admission.started_at = sighting.started_at
+    admission.save(update_fields=["started_at"])
+    return True
+
+
+def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bool:
+    """Give back quota and nodes, and write what this means for the workload.
+
+    Returns:
+        Whether it was done; False when the workload has changed meanwhile: the next look decides.
+    """
+    workload, why = admission.workload, admission.eviction_reason
+    if outcome and workload.status in {Status.ADMITTED, Status.RUNNING, Status.PENDING}:
+        if not lifecycle.transition(workload, Status.FINISHED, at=instant, outcome=outcome):
+            return False
+        logger.info("finished %s", workload)
+    else:
+        kind = "requeued" if workload.status == Status.PENDING else "released"
+        lifecycle.tell(workload, kind, at=instant, reason=why)
+    admission.released_at = max(instant, admission.admitted_at)
+    admission.save(update_fields=["released_at"])
+    return True
+
+
+def _evict(admission: Admission, now: datetime) -> bool:
+    """Requeue a gang that lost a node: it runs whole or not at all."""
+    workload, why = admission.workload, EvictionReason.NODE_FAILURES.value
+    if admission.released_at or workload.status not in {Status.ADMITTED, Status.RUNNING}:
+        return False
+    facts = {"gpus": workload.gpus}
+    if not lifecycle.transition(workload, Status.PENDING, at=now, reason=why, facts=facts):
+        return False
+    lifecycle.stop_admission(workload, at=now, reason=why)
+    logger.info("evicted %s (%s)", workload, why)
+    return True
+
+
+def _without(world: Loaded, released: Iterable[Admission]) -> Loaded:
+    """Return the world after these admissions have been released."""
+    gone = {str(admission.workload_id) for admission in released}
+    snapshot = world.snapshot
+    staying = tuple(w for w in snapshot.workloads if w.key not in gone)
+    return replace(
+        world,
+        snapshot=replace(snapshot, workloads=staying),
+        admissions={key: a for key, a in world.admissions.items() if key not in gone},
+    )

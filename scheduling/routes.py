@@ -1,0 +1,74 @@
+"""Where a workload's queue name leads, and whether it may go there."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from queues.labels import matches
+from queues.models import ClusterQueue, LocalQueue, Namespace
+from scheduling.engine.terms import BlockerCode, StopPolicy
+
+METADATA_NAME = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Every queue by name, and the labels of every declared namespace."""
+
+    local_queues: Mapping[tuple[str, str], LocalQueue]
+    cluster_queues: Mapping[str, ClusterQueue]
+    namespace_labels: Mapping[str, Mapping[str, str]]
+
+    def labels_of(self, namespace: str) -> Mapping[str, str]:
+        """Return what a selector sees; an undeclared namespace has only its name."""
+        return self.namespace_labels.get(namespace, {METADATA_NAME: namespace})
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a workload's queue name leads: a ClusterQueue, through a LocalQueue or directly."""
+
+    cluster_queue: str
+    local_queue: LocalQueue | None = None
+
+
+def load_doors() -> Doors:
+    """Read the queues and namespaces, in three queries."""
+    return Doors(
+        local_queues={(row.namespace, row.name): row for row in LocalQueue.objects.all()},
+        cluster_queues={row.name: row for row in ClusterQueue.objects.select_related("cohort")},
+        namespace_labels={row.name: row.selectable_labels for row in Namespace.objects.all()},
+    )
+
+
+def resolve_queue(namespace: str, queue_name: str, doors: Doors) -> Route | None:
+    """Return where ``queue_name`` leads from ``namespace``; None where no such queue is known.
+
+    A LocalQueue of the namespace comes first. Without one, a ClusterQueue may be named directly
+    if it is open to every namespace, as Volcano Queues are: they have no LocalQueues.
+    The ClusterQueue behind a LocalQueue may be missing: the caller looks it up.
+    """
+    local = doors.local_queues.get((namespace, queue_name))
+    if local is not None:
+        return Route(local.cluster_queue, local)
+    queue = doors.cluster_queues.get(queue_name)
+    is_open = queue is not None and queue.namespace_selector == {}
+    return Route(queue_name) if is_open else None
+
+
+def blocked(namespace: str, route: Route | None, doors: Doors) -> str:
+    """Return why the rows alone keep a pending workload out, or ""."""
+    queue = doors.cluster_queues.get(route.cluster_queue) if route else None
+    if route is None or queue is None:
+        return BlockerCode.QUEUE_MISSING
+    if route.local_queue and route.local_queue.stop_policy != StopPolicy.NONE:
+        return BlockerCode.QUEUE_STOPPED
+    if not matches(queue.namespace_selector, doors.labels_of(namespace)):
+        return BlockerCode.NAMESPACE_NOT_ALLOWED
+    return ""
+
+
+def drained(route: Route | None) -> str:
+    """Return why an admitted workload must leave through its LocalQueue, or ""."""
+    local = route.local_queue if route else None
+    drains = local is not None and local.stop_policy == StopPolicy.HOLD_AND_DRAIN
+    return BlockerCode.QUEUE_STOPPED if drains else ""
