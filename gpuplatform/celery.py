@@ -7,6 +7,7 @@ or doubling a message changes nothing but the delay.
 import os
 
 from celery import Celery
+from django.conf import settings
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gpuplatform.settings")
 
@@ -15,10 +16,18 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {
     "cycle": {"task": "scheduling.run_cycle", "schedule": 2.0},
-    "nightly": {"task": "finops.rebuild_drafts", "schedule": 3600.0},
+    "drafts": {"task": "finops.rebuild_drafts", "schedule": 300.0},
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
 app.conf.task_routes = {
     "scheduling.*": {"queue": "cycle"},
     "finops.*": {"queue": "cost"},
+    "doors.*": {"queue": "cost"},
 }
+
+
+@app.on_after_finalize.connect
+def keep_the_demo_moving(sender: Celery, **_kwargs: object) -> None:
+    """Submit a short job now and then, in an installation filled by ``manage.py demo`` only."""
+    if settings.DEMO:
+        sender.add_periodic_task(30.0, sender.signature("doors.demo_tick"), name="demo")

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "django.forms",  # its widgets, found through TEMPLATES
     "rest_framework",
     "knox",
     "drf_spectacular",
@@ -64,6 +65,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "gpuplatform.common",
+    "gpuplatform.doors",
     "queues",
     "scheduling",
     "finops",
@@ -120,7 +122,7 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
-CELERY_BROKER_URL = env("CELERY_BROKER_URL", "filesystem://")
+CELERY_BROKER_URL = env("CELERY_BROKER_URL", "filesystem://localhost")
 if CELERY_BROKER_URL.startswith("filesystem"):
     _queue = HOME / "broker"
     for _name in ("messages", "control"):
@@ -160,14 +162,16 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "static/"
-STATIC_ROOT = HOME / "static"
+STATIC_ROOT = Path(env("STATIC_ROOT", str(HOME / "static")))
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # whitenoise warns about a missing folder
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
     "gpuplatform.common.static.PlotlyFinder",
 ]
-WHITENOISE_USE_FINDERS = True
+# Where files were collected and compressed (the image), only those are served.
+WHITENOISE_USE_FINDERS = not env("STATIC_ROOT")
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ["map", "js", "css"] if DEBUG else ["map"]
 DJANGO_TABLES2_TEMPLATE = "components/table.html"
 CONTENT_SECURITY_POLICY = {
@@ -193,6 +197,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["gpuplatform.common.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "gpuplatform.common.http.handle_exception",
 }
@@ -201,6 +206,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {"TopologyMode": "scheduling.workload_body.MODES"},
     "REDOC_DIST": "SIDECAR",
 }
 
@@ -211,6 +218,8 @@ BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 CYCLE_LEASE_S = 10
+# Written by `manage.py demo`: beat then submits a short job now and then.
+DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000
 
 # ---- mail and logs ---------------------------------------------------------------------------
@@ -226,6 +235,9 @@ LOGGING = {
 
 # ---- tokens ----------------------------------------------------------------------------------
 KNOX_TOKEN_MODEL = "queues.ApiToken"
+# Its own token table is not ours: unmigrated, and swapped away, it is never made. With it, a
+# PostgreSQL test database cannot be emptied (its foreign key is unknown to Django).
+MIGRATION_MODULES = {"knox": None}
 REST_KNOX = {
     "TOKEN_MODEL": "queues.ApiToken",
     "AUTH_HEADER_PREFIX": "Bearer",

@@ -7,6 +7,7 @@ transaction of the change itself.
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from scheduling import lifecycle
 from scheduling.engine import metering
@@ -35,6 +36,7 @@ def follow(world: Loaded, *, at: datetime) -> None:
     """
     wanted = _grounds(world)
     standing = list(UsageInterval.objects.filter(ended_at=None).select_related("workload"))
+    loans_before = _loans(standing)
     held = {row.pk: max(at, row.admitted_at) for row in world.admissions.values()}
     for row in standing:
         if row.admission_id in held:
@@ -47,6 +49,8 @@ def follow(world: Loaded, *, at: datetime) -> None:
             _close(row, held.get(row.admission_id, at))
     _trim({row.admission_id for row in standing} - held.keys(), at)
     _open(world, wanted, held)
+    ends = {row.admission_id: max(at, row.started_at) for row in standing}
+    _tell_loans(loans_before, {**ends, **held})
 
 
 def _grounds(world: Loaded) -> dict[Ground, int]:
@@ -59,9 +63,6 @@ def _grounds(world: Loaded) -> dict[Ground, int]:
 
 
 def _close(row: UsageInterval, at: datetime) -> None:
-    if row.holding == Holding.BORROWED:
-        ended = max(at, row.started_at)
-        lifecycle.tell(row.workload, "loan_closed", at=ended, facts=_loan(row))
     if at <= row.started_at:
         row.delete()  # it never lasted: no row of no length
     else:
@@ -89,9 +90,6 @@ def _open(world: Loaded, missing: Mapping[Ground, int], since: Mapping[int, date
         opened.append(_usage(world, admission, ground, amount))
         opened[-1].started_at = since[admission.pk]
     UsageInterval.objects.bulk_create(opened)
-    for row in opened:
-        if row.holding == Holding.BORROWED:
-            lifecycle.tell(row.workload, "loan_opened", at=row.started_at, facts=_loan(row))
 
 
 def _usage(world: Loaded, admission: Admission, ground: Ground, amount: int) -> UsageInterval:
@@ -112,13 +110,43 @@ def _usage(world: Loaded, admission: Admission, ground: Ground, amount: int) -> 
     )
 
 
-def _loan(row: UsageInterval) -> dict[str, str | int]:
+Loan = tuple[int, str, str]  # admission, flavor, resource
+
+
+def _loans(rows: Iterable[UsageInterval]) -> dict[Loan, list[UsageInterval]]:
+    """Return the rows that are borrowed, by what was borrowed for which admission."""
+    loans: dict[Loan, list[UsageInterval]] = {}
+    for row in rows:
+        if row.holding == Holding.BORROWED:
+            loans.setdefault((row.admission_id, row.flavor, row.resource), []).append(row)
+    return loans
+
+
+def _tell_loans(before: Mapping[Loan, list[UsageInterval]], since: Mapping[int, datetime]) -> None:
+    """Write a line in the story of each workload that borrows more or less than before.
+
+    Which lender stands for which GPU may shift whenever anything else in the cohort moves; that
+    is for the ledger, not for the story.
+    """
+    borrowed = UsageInterval.objects.filter(ended_at=None, holding=Holding.BORROWED)
+    after = _loans(borrowed.select_related("workload"))
+    for loan in sorted({*before, *after}):
+        rows = after.get(loan, [])
+        was, now = (sum(row.amount for row in part) for part in (before.get(loan, []), rows))
+        if was != now:
+            kind = "loan_changed" if was and now else "loan_opened" if now else "loan_closed"
+            row = (rows or before[loan])[0]
+            facts = _loan_facts(row, rows or before[loan], now or was)
+            lifecycle.tell(row.workload, kind, at=since[loan[0]], facts=facts)
+
+
+def _loan_facts(row: UsageInterval, parts: list[UsageInterval], amount: int) -> dict[str, Any]:
     return {
         "queue": row.cluster_queue,
-        "lender": row.lender,
         "flavor": row.flavor,
         "resource": row.resource,
-        "amount": row.amount,
+        "amount": amount,
+        "lenders": {part.lender: part.amount for part in sorted(parts, key=lambda p: p.lender)},
     }
 
 

@@ -94,22 +94,27 @@ def _on_lost_nodes(gangs: Iterable[Gang]) -> set[int]:
 
 
 def _note(news: Iterable[Sighting], lost: set[int], now: datetime) -> ReconcileReport:
-    """Write the news; ends one instant after the other, so that each is metered at its own."""
-    world = load(now)
+    """Write the news of gangs that started, ended, or lost a node."""
     standing = {row.pk: row for row in _open_admissions()}
     news = [sighting for sighting in news if sighting.admission in standing]
     started = sum(_start(standing[s.admission], s) for s in news)
     ends = [(s.released_at, standing[s.admission], s.outcome) for s in news if s.released_at]
-    released = 0
+    released = _release(ends, now) if ends else 0
+    evicted = sum(_evict(standing[pk], now) for pk in sorted(lost & standing.keys()))
+    if released or evicted:
+        request_cycle("released")
+    return ReconcileReport(started=started, released=released, evicted=evicted)
+
+
+def _release(ends: Iterable[tuple[datetime, Admission, Outcome | None]], now: datetime) -> int:
+    """End admissions, one instant after the other, so that each is metered at its own."""
+    world, released = load(now), 0
     for instant, together in groupby(ends, key=lambda end: end[0]):
         gone = [row for _, row, outcome in together if _end(row, instant, outcome)]
         world = _without(world, gone)
         meter.follow(world, at=instant)
         released += len(gone)
-    evicted = sum(_evict(standing[pk], now) for pk in sorted(lost & standing.keys()))
-    if released or evicted:
-        request_cycle("released")
-    return ReconcileReport(started=started, released=released, evicted=evicted)
+    return released
 
 
 def _start(admission: Admission, sighting: Sighting) -> bool:

@@ -9,7 +9,12 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.core.exceptions import (
+    PermissionDenied,
+    RequestDataTooBig,
+    SuspiciousOperation,
+    ValidationError,
+)
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from django.views import defaults
@@ -146,7 +151,7 @@ def _as_api_error(error: Exception) -> Exception:
     """Return Django's own refusals as DRF knows them."""
     if isinstance(error, RequestDataTooBig):
         return TooLarge()
-    if isinstance(error, SuspiciousOperation):
+    if isinstance(error, SuspiciousOperation | ValidationError):  # a cursor that was tampered with
         return exceptions.ParseError()
     if isinstance(error, NotAllowed | PermissionDenied):
         return exceptions.PermissionDenied(str(error) or None)

@@ -170,11 +170,7 @@ def _children(value: Any) -> Iterable[Any]:
 def _roots_of_yaml(text: str) -> list[tuple[int, int, Any]]:
     composer = _Composer(text)
     try:
-        return [
-            (index, line, root)
-            for index, (line, root) in enumerate(composer.documents())
-            if root is not None
-        ]
+        return list(composer.documents())
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
@@ -190,7 +186,7 @@ class _Composer:
 
     def __init__(self, text: str) -> None:
         self.events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
-        self.index = 0
+        self.index = 0  # of the document that is being read; empty ones do not count
         self.nodes = 0
 
     @property
@@ -198,16 +194,20 @@ class _Composer:
         """Return the document that is being read."""
         return f"documents[{self.index}]"
 
-    def documents(self) -> Iterator[tuple[int, Any]]:
-        """Yield (line, value) of each document."""
+    def documents(self) -> Iterator[tuple[int, int, Any]]:
+        """Yield (index, line, value) of each document that holds something."""
+        seen = 0
         for event in self.events:
             if not isinstance(event, yaml.DocumentStartEvent):
                 continue
-            if self.index >= MAX_DOCUMENTS:
+            seen += 1
+            if seen > MAX_DOCUMENTS:
                 raise _refusal("TOO_MANY_DOCUMENTS", "", limit=MAX_DOCUMENTS)
             first = next(self.events)
-            yield first.start_mark.line + 1, self._value(first, 0)
-            self.index += 1
+            root = self._value(first, 0)
+            if root is not None:
+                yield self.index, first.start_mark.line + 1, root
+                self.index += 1
 
     def _value(self, event: Any, depth: int) -> Any:
         self._check(event, depth)

@@ -250,6 +250,11 @@ PRICES: dict[str, Reason] = {
         _("Use worth {amount} has no owner."),
         _("Give its namespaces or queues a team."),
     ),
+    "facts_refused": Reason(
+        ERROR,
+        _("The month cannot be billed anew, metering contradicts itself: {field} {problem}."),
+        _("Correct the metering rows; until then the last draft stands."),
+    ),
     "unknown_team": Reason(
         WARNING,
         _("{gpu_hours} GPU-hours were used by a team that gets no bill."),

@@ -148,8 +148,8 @@ class PodSet(models.Model):
 class WorkloadEvent(models.Model):
     """One line of a workload's story. Append-only.
 
-    ``kind``: submitted, admitted, started, evicted, released, requeued, loan_opened, loan_closed,
-    finished, cancelled ... ``facts`` holds the numbers of its sentence.
+    ``kind``: submitted, admitted, started, evicted, released, requeued, loan_opened,
+    loan_changed, loan_closed, finished, cancelled ... ``facts`` holds the numbers of its sentence.
     """
 
     workload = models.ForeignKey(Workload, models.CASCADE, related_name="events")

@@ -1,0 +1,1 @@
+"""Doors that lead into several rooms at once: manifests, the demo."""

@@ -1,0 +1,154 @@
+"""REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
+
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+import django_filters
+from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import ValidationError
+from rest_framework.generics import ListAPIView, get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gpuplatform.common.paging import ByName, NewestFirst, check_parameters
+from gpuplatform.common.parsers import StrictJSONParser
+from queues.access import HasScope, actor_of, demand, visible
+from scheduling.engine.terms import Status
+from scheduling.models import Node, Workload
+from scheduling.serializers import (
+    NodeSerializer,
+    WorkloadInput,
+    WorkloadRowSerializer,
+    WorkloadSerializer,
+)
+from scheduling.services import cancel_workload, check_rights, load_world, submit_workload
+from scheduling.workload_body import read_workload
+
+ALL = "All"  # the only value of ``dry_run``, as in Kubernetes
+DRY_RUN = OpenApiParameter("dry_run", str, enum=[ALL], description="Decide, keep nothing.")
+
+
+class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
+    """Filters of the workload list; ``state`` and ``queue`` take several, with commas."""
+
+    state = django_filters.BaseInFilter(field_name="status")
+    queue = django_filters.BaseInFilter(field_name="queue_name")
+    team = django_filters.BaseInFilter(field_name="team__name")
+    namespace = django_filters.CharFilter()
+    name = django_filters.CharFilter(lookup_expr="icontains")
+
+    class Meta:
+        model = Workload
+        fields: tuple[str, ...] = ()
+
+
+class NodeFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
+    """Filters of the node list."""
+
+    name = django_filters.CharFilter(lookup_expr="icontains")
+    ready = django_filters.BooleanFilter()
+    schedulable = django_filters.BooleanFilter()
+
+    class Meta:
+        model = Node
+        fields: tuple[str, ...] = ()
+
+
+class WorkloadsView(ListAPIView[Workload]):
+    """``/api/v1/workloads/``: the visible workloads, and the way to submit one."""
+
+    parser_classes = (StrictJSONParser,)
+    permission_classes = (HasScope,)
+    scopes = {"POST": "workloads:submit"}
+    pagination_class = NewestFirst
+    serializer_class = WorkloadRowSerializer
+    filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
+    filterset_class = WorkloadFilter
+    queryset = Workload.objects.select_related("team")
+
+    def get_queryset(self) -> QuerySet[Workload]:
+        """Return the rows that the actor sees."""
+        return visible(super().get_queryset(), actor_of(self.request))
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Return one page, newest first."""
+        check_parameters(request, WorkloadFilter.base_filters)
+        states = request.query_params.get("state", "")
+        if states and not set(states.split(",")) <= {status.value for status in Status}:
+            raise ValidationError({"state": [_("There is no such state.")]})
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        request=WorkloadInput, responses={201: WorkloadSerializer}, parameters=[DRY_RUN]
+    )
+    def post(self, request: Request) -> Response:
+        """Submit a workload; it is pending until a cycle admits it."""
+        check_parameters(request, ("dry_run",))
+        spec, world, actor = read_workload(request.data), load_world(), actor_of(request)
+        check_rights(spec, world, actor)
+        dry_run = is_dry_run(request)
+        taken = submit_workload(spec, actor=actor.user, dry_run=dry_run, world=world)
+        if taken.workload is None:
+            warnings = [diagnostic.as_json() for diagnostic in taken.diagnostics]
+            return Response({"dry_run": True, "warnings": warnings}, HTTPStatus.OK)
+        address = reverse("api-workload", args=[taken.workload.uid])
+        shown = WorkloadSerializer(taken.workload).data
+        return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
+
+
+def is_dry_run(request: Request) -> bool:
+    """Return whether ``?dry_run=All`` was asked for.
+
+    Raises:
+        ValidationError: any other value.
+    """
+    value = request.query_params.get("dry_run")
+    if value not in (None, ALL):
+        raise ValidationError({"dry_run": [f"The only value is {ALL}."]})
+    return value == ALL
+
+
+class WorkloadView(APIView):
+    """``/api/v1/workloads/<uid>/``: one workload, and the way to cancel it."""
+
+    permission_classes = (HasScope,)
+    scopes = {"DELETE": "workloads:submit"}
+
+    @extend_schema(responses=WorkloadSerializer)
+    def get(self, request: Request, uid: UUID) -> Response:
+        """Return the workload with its pods, placements and story."""
+        return Response(WorkloadSerializer(self._row(request, uid)).data)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, uid: UUID) -> Response:
+        """Cancel the workload."""
+        row, actor = self._row(request, uid), actor_of(request)
+        demand(actor.may_submit(row.team_id))
+        cancel_workload(row.uid, actor=actor.user)
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+    def _row(self, request: Request, uid: UUID) -> Workload:
+        rows = Workload.objects.select_related("team")
+        return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
+
+
+@extend_schema(responses=NodeSerializer(many=True))
+class NodesView(ListAPIView[Node]):
+    """``/api/v1/nodes/``: machines; everybody who is signed in sees them."""
+
+    permission_classes = (HasScope,)
+    pagination_class = ByName
+    serializer_class = NodeSerializer
+    filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
+    filterset_class = NodeFilter
+    queryset = Node.objects.all()
+
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Return one page, by name."""
+        check_parameters(request, NodeFilter.base_filters)
+        return super().get(request, *args, **kwargs)

@@ -1,0 +1,11 @@
+"""REST addresses of workloads and nodes, below ``/api/v1/``."""
+
+from django.urls import URLPattern, path
+
+from scheduling.api import NodesView, WorkloadsView, WorkloadView
+
+urlpatterns: list[URLPattern] = [
+    path("workloads/", WorkloadsView.as_view(), name="api-workloads"),
+    path("workloads/<uuid:uid>/", WorkloadView.as_view(), name="api-workload"),
+    path("nodes/", NodesView.as_view(), name="api-nodes"),
+]

@@ -1,0 +1,78 @@
+"""Figures of this room: rows to Plotly's JSON, in the house's look."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext
+
+from gpuplatform.common import figures
+from gpuplatform.common.figures import Figure
+from scheduling.selectors.history import Borrower, Day, HourlyUse
+
+MOST_SERIES = 8  # further borrowers are drawn as one
+
+
+def _instants(hours: Sequence[datetime]) -> list[str]:
+    return [hour.strftime("%Y-%m-%dT%H:%M") for hour in hours]
+
+
+def quota_use_figure(theme: str, use: HourlyUse, view: str) -> Figure:
+    """Return GPUs in use as stacked steps under the line of what was promised."""
+    x = _instants(use.hours)
+    traces = [
+        figures.area(theme, "used", x, use.own, gettext("within nominal")),
+        figures.area(theme, "borrowed", x, use.borrowed, gettext("borrowed")),
+        figures.line(theme, "nominal", x, use.nominal, gettext("nominal")),
+    ]
+    return figures.figure(theme, traces, y_title=gettext("GPUs, hourly mean"), view=view)
+
+
+def borrowed_figure(
+    theme: str, hours: Sequence[datetime], borrowers: Sequence[Borrower]
+) -> Figure:
+    """Return borrowed GPUs as stacked steps, one colour for each borrower's team."""
+    x = _instants(hours)
+    shown = [(b.queue, b.means, b.team.pk if b.team else 0) for b in borrowers[:MOST_SERIES]]
+    if rest := borrowers[MOST_SERIES:]:
+        sums = [sum(values) for values in zip(*(b.means for b in rest), strict=True)]
+        shown.append((gettext("others"), sums, 0))
+    traces = [_team_area(theme, x, *series) for series in shown]
+    return figures.figure(
+        theme, traces, y_title=gettext("borrowed GPUs, hourly mean"), view="borrowed"
+    )
+
+
+def _team_area(
+    theme: str, x: list[str], name: str, means: Sequence[float], team: int
+) -> dict[str, Any]:
+    trace = figures.area(theme, "used", x, means, name)
+    color = figures.team_color(theme, (team - 1) % 10 + 1 if team else 0)
+    return trace | {"fillcolor": color, "line": {**trace["line"], "color": color}}
+
+
+def use_table(days: Sequence[Day]) -> list[list[str]]:
+    """Return the table beside the chart of use: GPU-hours of each day."""
+    return [
+        [day.day, f"{day.own:,.1f}", f"{day.borrowed:,.1f}", f"{day.nominal:,.1f}"] for day in days
+    ]
+
+
+def borrowed_table(borrowers: Sequence[Borrower]) -> list[list[str]]:
+    """Return the table beside the chart of loans: GPU-hours of each borrower."""
+    return [[b.queue, f"{b.gpu_hours:,.1f}", f"{max(b.means):,.1f}"] for b in borrowers]
+
+
+def use_head() -> list[str]:
+    """Return the columns of :func:`use_table`."""
+    return [
+        gettext("Day, UTC"),
+        gettext("GPU-hours within nominal"),
+        gettext("GPU-hours borrowed"),
+        gettext("GPU-hours promised"),
+    ]
+
+
+def borrowed_head() -> list[str]:
+    """Return the columns of :func:`borrowed_table`."""
+    return [gettext("Queue"), gettext("GPU-hours borrowed"), gettext("Most at once")]

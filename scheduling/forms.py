@@ -1,0 +1,77 @@
+"""Filters of this room's lists, and the reason that acting on a node asks for."""
+
+from typing import Any
+
+import django_filters
+from django import forms
+from django.core.validators import MinLengthValidator
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from queues.models import Team
+from scheduling.engine.terms import PendingReason
+from scheduling.models import Workload
+from scheduling.models.workloads import STATUS_LABELS
+from scheduling.selectors.workloads import in_cluster_queue
+
+REASON_LENGTH = 10
+
+
+class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library is untyped
+    """What the workload list can be narrowed to; teams and queues are those of the reader."""
+
+    state = django_filters.ChoiceFilter(
+        field_name="status", label=_("State"), choices=STATUS_LABELS, empty_label=_("Any state")
+    )
+    team = django_filters.ModelChoiceFilter(
+        label=_("Team"),
+        queryset=Team.objects.none(),
+        empty_label=_("Any team"),
+        to_field_name="name",
+    )
+    queue = django_filters.ChoiceFilter(
+        label=_("Queue"), method="filter_queue", choices=(), empty_label=_("Any queue")
+    )
+    reason = django_filters.ChoiceFilter(
+        field_name="pending_reason",
+        label=_("Waits because"),
+        choices=[(reason.value, reason.value) for reason in PendingReason],
+        empty_label=_("Any reason"),
+    )
+    q = django_filters.CharFilter(label=_("Name"), method="filter_text")
+
+    class Meta:
+        model = Workload
+        fields: list[str] = []
+
+    def __init__(
+        self, *args: Any, teams: QuerySet[Team], queues: list[str], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.filters["team"].queryset = teams
+        self.filters["queue"].extra["choices"] = [(name, name) for name in queues]
+        for field in self.form.fields.values():
+            field.widget.attrs["aria-label"] = field.label
+        self.form.fields["q"].widget = forms.TextInput(
+            attrs={
+                "type": "search",
+                "placeholder": _("Name or namespace"),
+                "aria-label": _("Name"),
+            }
+        )
+
+    def filter_queue(self, rows: QuerySet[Workload], _name: str, value: str) -> QuerySet[Workload]:
+        """Keep the workloads of a cluster queue."""
+        return in_cluster_queue(rows, value)
+
+    def filter_text(self, rows: QuerySet[Workload], _name: str, value: str) -> QuerySet[Workload]:
+        """Keep the workloads whose name or namespace contains the text."""
+        return rows.filter(Q(name__icontains=value) | Q(namespace__icontains=value))
+
+
+class ReasonForm(forms.Form):
+    """Why somebody takes a node out of service or brings it back."""
+
+    reason = forms.CharField(
+        label=_("Reason"), max_length=500, validators=[MinLengthValidator(REASON_LENGTH)]
+    )

@@ -1,0 +1,378 @@
+"""The rules of workloads and nodes, asked by form, REST, manifest and command alike.
+
+``check_workload`` yields every finding about a spec, errors and warnings, each with the path of
+the field in the spec. What can never run is judged by ``engine.diagnostics`` on the empty
+cluster. Sources: ``admission.md`` K15, K18; ``placement.md`` 3 (G numbers).
+"""
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.problems import Problem
+from gpuplatform.common.quantities import INT64_MAX
+from queues import labels
+from queues.rules.words import check_amount, check_label_key, check_labels, check_name
+from scheduling.engine.diagnostics import Finding
+from scheduling.engine.diagnostics import check_workload as check_feasible
+from scheduling.engine.snapshot import PodSet, TopologyRequest, Workload
+from scheduling.engine.terms import TopologyMode
+from scheduling.readers import tolerations_of
+from scheduling.specs import NodeSpec, PodSetSpec, TopologySpec, WorkloadSpec
+from scheduling.world import TIER, World
+
+MOST_POD_SETS = 18
+MOST_PODS = 100_000
+LOCALITIES = ("any", "prefer-island", "require-island")
+ON_FAILURE = ("restart", "fail", "keep")
+# A flavor with a topology: the labels of its nodes, and the labels of its levels.
+Pool = tuple[Mapping[str, str], Sequence[str]]
+# What a site may accept as blocked: it is well formed, and cannot run as things are.
+IMPOSSIBLE = frozenset(
+    (
+        "NEVER_FITS_QUEUE",
+        "NEVER_FITS_CLUSTER",
+        "NEVER_FITS_TOPOLOGY",
+        "NEVER_FITS_NODE",
+        "FLAVOR_MISMATCH",
+        "UNCOVERED_RESOURCE",
+        "TAINT_NOT_TOLERATED",
+        "QUEUE_NOT_FOUND",
+        "NAMESPACE_NOT_ALLOWED",
+    )
+)
+WELL_KNOWN = frozenset(
+    (
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "nvidia.com/gpu",
+        "volcano.sh/vgpu-number",
+        "volcano.sh/vgpu-memory",
+        "volcano.sh/vgpu-cores",
+    )
+)
+
+
+def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
+    """Return the spec with each topology level spelled as the node label that it means."""
+    queue = world.cluster_queue_of(spec)
+
+    def spelled(pod_set: PodSetSpec) -> PodSetSpec:
+        asked = pod_set.topology
+        label = world.level_of(asked.level, queue) if asked and asked.level else None
+        if asked is None or label is None:
+            return pod_set
+        return replace(pod_set, topology=TopologySpec(asked.mode, label))
+
+    return replace(spec, pod_sets=tuple(spelled(pod_set) for pod_set in spec.pod_sets))
+
+
+def subject_of(spec: WorkloadSpec) -> str:
+    """Return how findings name the workload: ``Kind/namespace/name``."""
+    return f"{spec.kind}/{spec.namespace}/{spec.name}"
+
+
+def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
+    """Return every finding about ``spec``: first its shape, then whether it can ever run.
+
+    Feasibility is only judged for a spec of sound shape.
+    """
+    subject = subject_of(spec)
+    shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
+    shape += [*_gang(spec), *_priority(spec, world), *_levels(spec, world)]
+    shape += _queue(spec, world)
+    broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
+    found = [] if broken else _feasible(spec, world)
+    return [*shape, *found, *_resources(spec, world), *_not_honoured(spec)]
+
+
+def _sizes(shape: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings that make amounts meaningless; a missing class does not."""
+    kept = ("PRIORITY_CLASS_NOT_FOUND", "UNKNOWN_TOPOLOGY_LEVEL", "TOPOLOGY_LEVEL_MISSING")
+    return [finding for finding in shape if finding.code not in kept]
+
+
+# ---- shape -----------------------------------------------------------------------------------
+def check_shape(spec: WorkloadSpec) -> Iterator[Problem]:
+    """Yield what is wrong with names, counts and amounts, whatever the world is like."""
+    yield from check_name(spec.namespace, "namespace")
+    yield from check_name(spec.name)
+    for path in ("queue", "priority_class", "ceiling_queue"):
+        if name := getattr(spec, path):
+            yield from check_name(name, path)
+    yield from check_labels(spec.labels, "labels")
+    for key in spec.annotations:
+        yield from check_label_key(key, f"annotations[{key[:64]}]")
+    if spec.on_failure not in ON_FAILURE:
+        yield _one_of("on_failure", spec.on_failure, ON_FAILURE)
+    if not spec.pod_sets:
+        yield _problem("pod_sets", "NO_POD_SETS")
+    if len(spec.pod_sets) > MOST_POD_SETS:
+        yield _problem(
+            "pod_sets", "TOO_MANY_POD_SETS", pod_sets=len(spec.pod_sets), limit=MOST_POD_SETS
+        )
+    yield from _pod_sets(spec)
+
+
+def _problem(path: str, code: str, **numbers: Any) -> Problem:
+    return Diagnostic(code, "", path, numbers).as_problem()
+
+
+def _one_of(path: str, value: str, allowed: Iterable[str]) -> Problem:
+    return _problem(path, "BAD_VALUE", value=value[:64], allowed=", ".join(allowed))
+
+
+def _pod_sets(spec: WorkloadSpec) -> Iterator[Problem]:
+    times = Counter(pod_set.name for pod_set in spec.pod_sets)
+    for index, pod_set in enumerate(spec.pod_sets):
+        path = f"pod_sets[{index}]"
+        yield from check_name(pod_set.name, f"{path}.name")
+        if times[pod_set.name] > 1:
+            yield _problem(f"{path}.name", "POD_SET_TWICE", pod_set=pod_set.name)
+        yield from _counts(pod_set, path)
+        yield from _amounts(pod_set, path)
+        yield from check_labels(pod_set.node_selector, f"{path}.node_selector")
+        if pod_set.device_locality not in LOCALITIES:
+            yield _one_of(f"{path}.device_locality", pod_set.device_locality, LOCALITIES)
+        yield from _topology(pod_set, f"{path}.topology")
+    pods = sum(max(0, pod_set.count) for pod_set in spec.pod_sets)
+    if pods > MOST_PODS:
+        yield _problem("pod_sets", "POD_COUNT", pod_set=spec.name, pods=pods, limit=MOST_PODS)
+
+
+def _counts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
+    count, least = pod_set.count, pod_set.min_count
+    if not 1 <= count <= MOST_PODS:
+        numbers = {"pod_set": pod_set.name, "pods": count, "limit": MOST_PODS}
+        yield _problem(f"{path}.count", "POD_COUNT", **numbers)
+    if least is not None and not 1 <= least <= count:
+        numbers = {"pod_set": pod_set.name, "minimum": least, "pods": count}
+        yield _problem(f"{path}.min_count", "MIN_COUNT_ABOVE_COUNT", **numbers)
+    asked = pod_set.subgroup
+    if asked is not None and asked.size * asked.min_subgroups > count:
+        numbers = {
+            "pod_set": pod_set.name,
+            "needed_pods": asked.size * asked.min_subgroups,
+            "pods": count,
+        }
+        yield _problem(f"{path}.subgroup", "SUBGROUP_TOO_LARGE", **numbers)
+    if pod_set.slice is not None and not 1 <= pod_set.slice.size <= max(1, count):
+        numbers = {
+            "pod_set": pod_set.name,
+            "needed_pods": pod_set.slice.size,
+            "pods": count,
+        }
+        yield _problem(f"{path}.slice.size", "SUBGROUP_TOO_LARGE", **numbers)
+
+
+def _amounts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
+    for resource, amount in pod_set.requests.items():
+        where = f"{path}.requests[{resource[:64]}]"
+        yield from check_label_key(resource, where)
+        yield from check_amount(amount, where)
+        if amount * max(1, pod_set.count) > INT64_MAX >= amount:
+            yield _problem(where, "BAD_QUANTITY", value=f"{amount} x {pod_set.count}")
+        if resource == "pods":
+            yield _problem(where, "RESERVED_RESOURCE", resource="pods")
+
+
+def _topology(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
+    asked = pod_set.topology
+    if asked is None:
+        return
+    modes = [mode.value for mode in TopologyMode]
+    if asked.mode not in modes:
+        yield _one_of(f"{path}.mode", asked.mode, modes)
+    elif asked.mode != TopologyMode.UNCONSTRAINED and not asked.level:
+        yield _problem(f"{path}.level", "TOPOLOGY_LEVEL_MISSING")
+
+
+def _gang(spec: WorkloadSpec) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the gang's minimum and its roles (G17, G18)."""
+    subject, counts = subject_of(spec), {p.name: p.count for p in spec.pod_sets}
+    pods, least = sum(counts.values()), spec.min_member
+    if least is not None and least > pods:
+        numbers = {"min_member": least, "pods": pods}
+        yield Diagnostic("GANG_LARGER_THAN_POD_COUNT", subject, "min_member", numbers)
+    for role, minimum in spec.role_minima.items():
+        path = f"role_minima[{role[:64]}]"
+        if role not in counts:
+            yield Diagnostic("ROLE_NOT_FOUND", subject, path, {"role": role[:64]})
+        elif minimum > counts[role]:
+            amounts: dict[str, str | int] = {
+                "role": role,
+                "minimum": minimum,
+                "pods": counts[role],
+            }
+            yield Diagnostic("ROLE_MINIMUM_ABOVE_COUNT", subject, path, amounts)
+    minima = sum(spec.role_minima.values())
+    if least is not None and minima > least:
+        sums = {"sum_of_minima": minima, "min_member": least}
+        yield Diagnostic("ROLE_MINIMA_EXCEED_GANG", subject, "role_minima", sums)
+
+
+# ---- the world -------------------------------------------------------------------------------
+def _priority(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
+    name = spec.priority_class
+    if name and world.priority_of(name) is None:
+        numbers = {"priority_class": name}
+        yield Diagnostic("PRIORITY_CLASS_NOT_FOUND", subject_of(spec), "priority_class", numbers)
+
+
+def _levels(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
+    queue = world.cluster_queue_of(spec)
+    for index, pod_set in enumerate(spec.pod_sets):
+        for field in ("topology", "slice"):
+            asked = getattr(pod_set, field)
+            level = asked.level if asked else None
+            if level and world.level_of(level, queue) is None:
+                path = f"pod_sets[{index}].{field}.level"
+                shown = level.removeprefix(TIER)[:64]
+                yield Diagnostic(
+                    "UNKNOWN_TOPOLOGY_LEVEL", subject_of(spec), path, {"level": shown}
+                )
+
+
+def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
+    """Yield why the queue is no place for the workload: missing, foreign, not admitting."""
+    subject = subject_of(spec)
+    if spec.ceiling_queue and spec.ceiling_queue not in world.snapshot.cluster_queues:
+        numbers = {"queue": spec.ceiling_queue}
+        yield Diagnostic("QUEUE_DEFAULTED", subject, "ceiling_queue", numbers)
+    if not spec.queue:
+        return
+    name = world.cluster_queue_of(spec)
+    if name is None:
+        numbers = {"queue": spec.queue, "namespace": spec.namespace}
+        yield Diagnostic("QUEUE_NOT_FOUND", subject, "queue", numbers)
+        return
+    selector = world.doors.cluster_queues[name].namespace_selector
+    if not labels.matches(selector, world.doors.labels_of(spec.namespace)):
+        numbers = {"queue": name, "namespace": spec.namespace}
+        yield Diagnostic("NAMESPACE_NOT_ALLOWED", subject, "queue", numbers)
+    if cause := world.snapshot.cluster_queues[name].inactive:
+        yield Diagnostic("QUEUE_CANNOT_ADMIT", subject, "queue", {"queue": name, "cause": cause})
+
+
+def candidate(spec: WorkloadSpec, world: World) -> Workload:
+    """Return the workload as the engine would see it, pending."""
+    ceiling = spec.ceiling_queue
+    return Workload(
+        key=subject_of(spec),
+        name=f"{spec.namespace}/{spec.name}",
+        queue=world.cluster_queue_of(spec),
+        priority=0,
+        created_at=world.snapshot.now,
+        pod_sets=tuple(_engine_pod_set(pod_set) for pod_set in resolved(spec, world).pod_sets),
+        ceiling_queue=ceiling if ceiling in world.snapshot.cluster_queues else None,
+    )
+
+
+def _engine_pod_set(spec: PodSetSpec) -> PodSet:
+    asked = spec.topology
+    return PodSet(
+        name=spec.name,
+        count=spec.count,
+        requests=spec.requests,
+        node_selector=spec.node_selector,
+        tolerations=tolerations_of(spec.tolerations),
+        topology=TopologyRequest(TopologyMode(asked.mode), asked.level) if asked else None,
+    )
+
+
+def _feasible(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
+    """Return what the engine finds on the empty cluster; a level that is unknown is left out."""
+    known = [p for p in spec.pod_sets if p.topology is None or not p.topology.level]
+    queue = world.cluster_queue_of(spec)
+    plain = tuple(
+        pod_set
+        if pod_set in known or world.level_of(pod_set.topology.level, queue)  # type: ignore[union-attr,arg-type]
+        else replace(pod_set, topology=None)
+        for pod_set in spec.pod_sets
+    )
+    work = candidate(replace(spec, pod_sets=plain), world)
+    found = [_diagnostic(finding) for finding in check_feasible(world.snapshot, work)]
+    inactive = queue is not None and world.snapshot.cluster_queues[queue].inactive
+    return [d for d in found if not inactive or d.code == "NEVER_FITS_QUEUE"]
+
+
+def _diagnostic(finding: Finding) -> Diagnostic:
+    code, numbers = finding.code.value, dict(finding.numbers)
+    if numbers.get("cause") == "UndeclaredResource":
+        code = "UNCOVERED_RESOURCE"
+    return Diagnostic(code, finding.subject, "pod_sets", numbers)
+
+
+def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
+    """Yield a warning for each resource that nothing here offers, with the nearest name (G14)."""
+    offered = {r for node in world.snapshot.nodes for r in node.allocatable}
+    offered |= {fr.resource for q in world.snapshot.cluster_queues.values() for fr in q.quotas}
+    known = sorted(offered | WELL_KNOWN)
+    for resource in sorted({r for p in spec.pod_sets for r in p.requests} - set(known)):
+        if resource.startswith(("nvidia.com/mig-", "hugepages-")) or resource == "pods":
+            continue
+        nearest = difflib.get_close_matches(resource[:317], known, 1, 0)
+        numbers = {"resource": resource, "nearest": nearest[0] if nearest else "nvidia.com/gpu"}
+        yield Diagnostic("UNKNOWN_RESOURCE", subject_of(spec), "pod_sets", numbers)
+
+
+def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
+    """Yield a warning for each field that is kept and not yet acted on."""
+    subject = subject_of(spec)
+    pods = sum(pod_set.count for pod_set in spec.pod_sets)
+    paths = [
+        ("min_member", spec.min_member not in (None, pods) and (spec.min_member or 0) < pods),
+        ("elastic", spec.elastic),
+        ("stateless", spec.stateless),
+        ("max_execution_time_s", spec.max_execution_time_s is not None),
+        ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
+    ]
+    for index, pod_set in enumerate(spec.pod_sets):
+        path = f"pod_sets[{index}]"
+        paths += [
+            (f"{path}.min_count", pod_set.min_count not in (None, pod_set.count)),
+            (f"{path}.slice", pod_set.slice is not None),
+            (f"{path}.subgroup", pod_set.subgroup is not None),
+            (f"{path}.device_locality", pod_set.device_locality != "any"),
+        ]
+    for path, asked in paths:
+        if asked:
+            yield Diagnostic("FIELD_NOT_HONOURED", subject, path, {"field": path})
+
+
+# ---- nodes -----------------------------------------------------------------------------------
+def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
+    """Yield every problem of a node: names, labels, taints, and more offered than it has.
+
+    ``pools`` are the flavors with a topology; a node of one must carry all levels.
+    """
+    yield from check_name(spec.name)
+    yield from check_labels(spec.labels, "labels")
+    for index, taint in enumerate(spec.taints):
+        yield from check_label_key(str(taint.get("key", "")), f"taints[{index}].key")
+        if not labels.is_label_value(str(taint.get("value") or "")):
+            yield _one_of(f"taints[{index}].value", str(taint["value"]), ("a label value",))
+    yield from _check_pools(spec, pools)
+    for path, amounts in (("capacity", spec.capacity), ("allocatable", spec.allocatable)):
+        for resource, amount in amounts.items():
+            yield from check_label_key(resource, f"{path}[{resource[:64]}]")
+            yield from check_amount(amount, f"{path}[{resource[:64]}]")
+    for resource, amount in spec.allocatable.items():
+        most = spec.capacity.get(resource)
+        if most is not None and amount > most:
+            where = f"allocatable[{resource[:64]}]"
+            numbers = {"resource": resource, "amount": amount, "capacity": most}
+            yield _problem(where, "ALLOCATABLE_ABOVE_CAPACITY", **numbers)
+
+
+def _check_pools(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
+    for flavor, (wanted, levels) in sorted(pools.items()):
+        if wanted.items() <= spec.labels.items():
+            for level in levels:
+                if level not in spec.labels:
+                    numbers = {"flavor": flavor, "level": level}
+                    yield _problem(f"labels[{level}]", "NODE_WITHOUT_LEVEL", **numbers)

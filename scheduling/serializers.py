@@ -1,0 +1,219 @@
+"""How workloads and nodes look in JSON; the schema of what a client may send."""
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from gpuplatform.common import reasons
+from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
+
+
+class QuantityField(serializers.JSONField):
+    """Amounts by resource, in Kubernetes notation or as integers."""
+
+
+class PodSetSerializer(serializers.ModelSerializer[PodSet]):
+    """Identical pods of a workload; ``requests`` is what one pod asks for, canonical units."""
+
+    class Meta:
+        model = PodSet
+        fields = (
+            "name",
+            "count",
+            "min_count",
+            "requests",
+            "node_selector",
+            "tolerations",
+            "topology_mode",
+            "topology_level",
+            "slice_level",
+            "slice_size",
+            "subgroup_size",
+            "min_subgroups",
+            "device_locality",
+        )
+
+
+class PlacementSerializer(serializers.ModelSerializer[Placement]):
+    """Pods on a node."""
+
+    class Meta:
+        model = Placement
+        fields = ("pod_set", "node", "count", "flavors")
+
+
+class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
+    """One line of a workload's story."""
+
+    class Meta:
+        model = WorkloadEvent
+        fields = ("at", "kind", "reason", "facts", "other")
+
+
+class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
+    """A workload in a list."""
+
+    queue = serializers.CharField(source="queue_name")
+    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
+    blockers = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Workload
+        fields = (
+            "uid",
+            "namespace",
+            "name",
+            "kind",
+            "queue",
+            "ceiling_queue",
+            "team",
+            "priority",
+            "priority_class",
+            "status",
+            "outcome",
+            "pending_reason",
+            "blockers",
+            "position",
+            "gpus",
+            "created_at",
+            "admitted_at",
+            "started_at",
+            "finished_at",
+            "version",
+        )
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_blockers(self, row: Workload) -> list[dict[str, Any]]:
+        """Return why it waits, each with its sentence and what would help."""
+        return [_blocker(blocker) for blocker in row.blockers]
+
+
+def _blocker(blocker: dict[str, Any]) -> dict[str, Any]:
+    facts = blocker.get("facts") or {}
+    numbers = {**facts, **{k: v for k, v in blocker.items() if k != "facts" and v is not None}}
+    code = str(blocker.get("code", ""))
+    worded = str(facts.get("sub_code") or code)  # IMPOSSIBLE says which check found it
+    return {
+        **blocker,
+        "severity": reasons.severity(worded),
+        "sentence": reasons.sentence(worded, numbers),
+        "next_step": reasons.next_step(worded, numbers),
+    }
+
+
+class WorkloadSerializer(WorkloadRowSerializer):
+    """One workload, whole."""
+
+    pod_sets = PodSetSerializer(many=True, read_only=True)
+    placements = serializers.SerializerMethodField()
+    events = EventSerializer(many=True, read_only=True)
+
+    class Meta(WorkloadRowSerializer.Meta):
+        fields = (  # type: ignore[assignment]  # a longer tuple
+            *WorkloadRowSerializer.Meta.fields,
+            "labels",
+            "annotations",
+            "min_member",
+            "role_minima",
+            "elastic",
+            "preemptible",
+            "stateless",
+            "expected_duration_s",
+            "max_execution_time_s",
+            "checkpoint_interval_s",
+            "on_failure",
+            "max_retries",
+            "warnings",
+            "template",
+            "pod_sets",
+            "placements",
+            "events",
+        )
+
+    @extend_schema_field(PlacementSerializer(many=True))
+    def get_placements(self, row: Workload) -> Any:
+        """Return where the pods stand, of the admission now held."""
+        held = Placement.objects.filter(admission__workload=row, admission__released_at=None)
+        return PlacementSerializer(held, many=True).data
+
+
+class NodeSerializer(serializers.ModelSerializer[Node]):
+    """A machine, as its cluster last reported it; amounts in canonical units."""
+
+    class Meta:
+        model = Node
+        fields = (
+            "name",
+            "labels",
+            "taints",
+            "capacity",
+            "allocatable",
+            "ready",
+            "schedulable",
+            "version",
+        )
+
+
+# ---- what a client sends: for the schema; ``scheduling.workload_body`` reads it
+class TopologyInput(serializers.Serializer[Any]):
+    """Where pods stand together."""
+
+    mode = serializers.ChoiceField(["required", "preferred", "unconstrained"])
+    level = serializers.CharField(required=False)
+
+
+class SliceInput(serializers.Serializer[Any]):
+    """Groups of ``size`` pods inside one domain of ``level``."""
+
+    level = serializers.CharField()
+    size = serializers.IntegerField(min_value=1)
+
+
+class SubgroupInput(serializers.Serializer[Any]):
+    """Subgroups that start together."""
+
+    size = serializers.IntegerField(min_value=1)
+    min_subgroups = serializers.IntegerField(required=False, min_value=0)
+
+
+class PodSetInput(serializers.Serializer[Any]):
+    """Identical pods."""
+
+    name = serializers.CharField(max_length=253)
+    count = serializers.IntegerField(min_value=1, max_value=100_000)
+    min_count = serializers.IntegerField(required=False, min_value=1)
+    requests = QuantityField(required=False)
+    node_selector = serializers.DictField(child=serializers.CharField(), required=False)
+    tolerations = serializers.ListField(child=serializers.JSONField(), required=False)
+    topology = TopologyInput(required=False)
+    slice = SliceInput(required=False)
+    subgroup = SubgroupInput(required=False)
+    device_locality = serializers.ChoiceField(
+        ["any", "prefer-island", "require-island"], required=False
+    )
+
+
+class WorkloadInput(serializers.Serializer[Any]):
+    """A workload as a client submits it."""
+
+    name = serializers.CharField(max_length=253)
+    namespace = serializers.CharField(max_length=253)
+    queue = serializers.CharField(max_length=253)
+    priority_class = serializers.CharField(required=False)
+    priority = serializers.IntegerField(required=False)
+    labels = serializers.DictField(child=serializers.CharField(), required=False)
+    annotations = serializers.DictField(child=serializers.CharField(), required=False)
+    pod_sets = PodSetInput(many=True)
+    min_member = serializers.IntegerField(required=False, min_value=1)
+    role_minima = serializers.DictField(child=serializers.IntegerField(), required=False)
+    elastic = serializers.BooleanField(required=False)
+    preemptible = serializers.BooleanField(required=False)
+    stateless = serializers.BooleanField(required=False)
+    expected_duration_s = serializers.IntegerField(required=False, min_value=1)
+    max_execution_time_s = serializers.IntegerField(required=False, min_value=1)
+    checkpoint_interval_s = serializers.IntegerField(required=False, min_value=1)
+    on_failure = serializers.ChoiceField(["restart", "fail", "keep"], required=False)
+    max_retries = serializers.IntegerField(required=False, min_value=0)
+    template = serializers.JSONField(required=False)

@@ -1,0 +1,358 @@
+"""The writers of what should run and on what: one transaction each, audited, then a wake-up."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from gpuplatform.common import audit, clock
+from gpuplatform.common.diagnostics import Diagnostic, errors_of
+from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.wakeup import request_cycle
+from queues.access import Actor
+from queues.choices import PriorityKind
+from queues.models import (
+    ClusterQueue,
+    Namespace,
+    PriorityClass,
+    ResourceFlavor,
+    Team,
+    TopologyLevel,
+    User,
+)
+from queues.services.writing import Edit, refuse, require_row, store
+from scheduling import lifecycle
+from scheduling.engine.terms import PendingReason, Status
+from scheduling.loader import load_snapshot
+from scheduling.models import Node, PodSet, Workload
+from scheduling.routes import load_doors
+from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved, subject_of
+from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec
+from scheduling.world import World
+
+TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
+SAME_COLUMNS = (  # fields of a spec that are columns of the same name
+    "namespace name kind ceiling_queue priority_class min_member elastic preemptible stateless"
+    " expected_duration_s max_execution_time_s checkpoint_interval_s on_failure max_retries"
+    " template"
+)
+TEAM_LABELS = ("gpuplatform.io/team", "equipo", "team")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """An accepted workload and what its owner should know. ``workload`` None: a dry run."""
+
+    workload: Workload | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Refused(Rejected):
+    """A workload that broke rules: all findings, the warnings too. Nothing was changed."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__([d.as_problem() for d in errors_of(self.diagnostics)])
+
+
+def load_world() -> World:
+    """Read what workloads are checked against, in a fixed number of queries."""
+    rows = list(PriorityClass.objects.all())
+    defaults = [r.value for r in rows if r.global_default and r.kind == PriorityKind.POD]
+    return World(
+        snapshot=load_snapshot(),
+        doors=load_doors(),
+        priorities={(row.kind, row.name): row.value for row in rows},
+        default_priority=min(defaults, default=0),
+    )
+
+
+def owner_of(spec: WorkloadSpec, world: World) -> Team | None:
+    """Return the team that a workload belongs to (``decisions.md`` 6).
+
+    Its queue's team; else what an annotation or a label names; else its namespace's owner.
+    """
+    if team := _queue_team(spec, world):
+        return team
+    named = [spec.annotations.get(key) for key in TEAM_ANNOTATIONS]
+    named += [spec.labels.get(key) for key in TEAM_LABELS]
+    for name in filter(None, named):
+        if team := Team.objects.filter(name=name).first():
+            return team
+    return _namespace_team(spec)
+
+
+def _queue_team(spec: WorkloadSpec, world: World) -> Team | None:
+    name = world.cluster_queue_of(spec)
+    queue = ClusterQueue.objects.select_related("team").filter(name=name).first()
+    return queue.team if queue else None
+
+
+def _namespace_team(spec: WorkloadSpec) -> Team | None:
+    namespace = Namespace.objects.select_related("team").filter(name=spec.namespace).first()
+    return namespace.team if namespace else None
+
+
+def check_rights(spec: WorkloadSpec, world: World, actor: Actor) -> None:
+    """Refuse work for a team that is not the actor's, or in a namespace of another team.
+
+    A queue that nobody knows is left to the rules, which say so.
+
+    Raises:
+        Refused: code ``NOT_YOUR_TEAM``.
+    """
+    known = not spec.queue or world.cluster_queue_of(spec) is not None
+    owner = owner_of(spec, world)
+    if owner is None and not known and not settings.ACCEPT_IMPOSSIBLE_WORKLOADS:
+        return
+    allowed = actor.may_submit(owner.pk if owner else None)
+    if allowed and owner != _queue_team(spec, world):  # a label must not open a foreign house
+        host = _namespace_team(spec)
+        allowed = host is None or actor.may_submit(host.pk)
+    if not allowed:
+        numbers = {"queue": spec.queue or spec.namespace}
+        raise Refused([Diagnostic("NOT_YOUR_TEAM", subject_of(spec), "queue", numbers)])
+
+
+def submit_workload(
+    spec: WorkloadSpec,
+    *,
+    actor: User | None,
+    dry_run: bool = False,
+    known: Iterable[Diagnostic] = (),
+    world: World | None = None,
+) -> Submission:
+    """Take a workload in, pending, if it can ever run.
+
+    Args:
+        spec: what is wanted; levels may be short names.
+        actor: who asks; None for the system. Doors have checked that they may.
+        dry_run: check everything, write nothing.
+        known: what the reader of the document found; its errors refuse as well.
+        world: what to check against; read from the tables unless given.
+
+    Raises:
+        Refused: all reasons with numbers; code ``name_taken`` where a live one has the name.
+    """
+    world = world or load_world()
+    found = (*known, *check_workload(spec, world))
+    fatal = [d for d in errors_of(found) if not _tolerated(d)]
+    if fatal:
+        raise Refused(found)
+    with transaction.atomic():
+        _refuse_taken(spec, found)
+        if dry_run:
+            return Submission(None, found)
+        row = _write(resolved(spec, world), actor, owner_of(spec, world), found, world)
+    return Submission(row, found)
+
+
+def _tolerated(diagnostic: Diagnostic) -> bool:
+    return settings.ACCEPT_IMPOSSIBLE_WORKLOADS and diagnostic.code in IMPOSSIBLE
+
+
+def _refuse_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> None:
+    live = Workload.objects.exclude(status=Status.FINISHED.value)
+    if live.filter(namespace=spec.namespace, kind=spec.kind, name=spec.name).exists():
+        raise _taken(spec, found)
+
+
+def _taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> Refused:
+    numbers = {"name": spec.name, "namespace": spec.namespace}
+    return Refused([*found, Diagnostic("name_taken", subject_of(spec), "name", numbers)])
+
+
+def _write(
+    spec: WorkloadSpec,
+    actor: User | None,
+    team: Team | None,
+    found: tuple[Diagnostic, ...],
+    world: World,
+) -> Workload:
+    try:
+        with transaction.atomic():
+            row = Workload.objects.create(**_columns(spec, actor, team, found, world))
+    except IntegrityError as error:  # somebody was faster
+        raise _taken(spec, found) from error
+    PodSet.objects.bulk_create(
+        PodSet(workload=row, position=position, **_pod_set_columns(pod_set))
+        for position, pod_set in enumerate(spec.pod_sets)
+    )
+    lifecycle.tell(row, "submitted", at=row.created_at)
+    audit.record(
+        actor,
+        "workload.submitted",
+        ("Workload", f"{spec.namespace}/{spec.name}"),
+        after={"uid": str(row.uid), "kind": spec.kind, "queue": spec.queue, "gpus": row.gpus},
+        team=team.name if team else "",
+    )
+    request_cycle("workload", str(row.uid))
+    return row
+
+
+def _columns(
+    spec: WorkloadSpec,
+    actor: User | None,
+    team: Team | None,
+    found: tuple[Diagnostic, ...],
+    world: World,
+) -> dict[str, Any]:
+    same = SAME_COLUMNS.split()
+    return {
+        **{name: getattr(spec, name) for name in same},
+        "queue_name": spec.queue,
+        "team": team,
+        "submitted_by": actor,
+        "priority": _priority(spec, world),
+        "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
+        "role_minima": dict(spec.role_minima),
+        "warnings": [diagnostic.as_json() for diagnostic in found],
+        "pending_reason": PendingReason.PENDING_EVALUATION.value,
+        "gpus": sum(_gpus(pod_set) for pod_set in spec.pod_sets),
+        "created_at": clock.now(),
+    }
+
+
+def _priority(spec: WorkloadSpec, world: World) -> int:
+    """Return the priority that counts (``admission.md`` K11); a named class is there."""
+    named = world.priority_of(spec.priority_class) if spec.priority_class else None
+    if named is not None:
+        return named
+    return world.default_priority if spec.priority is None else spec.priority
+
+
+def _gpus(pod_set: PodSetSpec) -> int:
+    each = sum(n for name, n in pod_set.requests.items() if name.endswith("/gpu"))
+    return min(each * pod_set.count, 2**31 - 1)
+
+
+def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "count": spec.count,
+        "min_count": spec.min_count,
+        "requests": dict(spec.requests),
+        "node_selector": dict(spec.node_selector),
+        "tolerations": [dict(toleration) for toleration in spec.tolerations],
+        "topology_mode": spec.topology.mode if spec.topology else "",
+        "topology_level": (spec.topology.level or "") if spec.topology else "",
+        "slice_level": spec.slice.level if spec.slice else "",
+        "slice_size": spec.slice.size if spec.slice else None,
+        "subgroup_size": spec.subgroup.size if spec.subgroup else None,
+        "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,
+        "device_locality": spec.device_locality,
+    }
+
+
+def cancel_workload(uid: UUID | str, *, actor: User | None, reason: str = "") -> Workload:
+    """End a workload by request; quota and nodes are released once its pods are gone.
+
+    Raises:
+        Rejected: code ``not_found``, or ``already_finished``.
+    """
+    with transaction.atomic():
+        row = Workload.objects.select_for_update().filter(uid=uid).select_related(None).first()
+        refuse(require_row(row))
+        assert row is not None
+        if not lifecycle.cancel(row, at=clock.now(), reason=reason[:40]):
+            words = _("the workload has ended already, or has just changed; look again")
+            raise Rejected([Problem("status", "already_finished", words)])
+        audit.record(
+            actor,
+            "workload.cancelled",
+            ("Workload", f"{row.namespace}/{row.name}"),
+            before={"uid": str(row.uid)},
+            reason=reason,
+            team=row.team.name if row.team else "",
+        )
+        request_cycle("workload", str(row.uid))
+    return row
+
+
+# ---- nodes -----------------------------------------------------------------------------------
+def describe_node(row: Node) -> NodeSpec:
+    """Return the node as it stands in the tables."""
+    return NodeSpec(
+        name=row.name,
+        labels=row.labels,
+        taints=tuple(row.taints),
+        capacity=row.capacity,
+        allocatable=row.allocatable,
+        ready=row.ready,
+        schedulable=row.schedulable,
+    )
+
+
+def _topology_pools() -> dict[str, Pool]:
+    """Return the flavors that have a topology, each with its nodes' labels and its levels."""
+    levels: dict[str, list[str]] = {}
+    for row in TopologyLevel.objects.select_related("topology").order_by("position"):
+        levels.setdefault(row.topology.name, []).append(row.node_label)
+    return {
+        flavor.name: (flavor.node_labels, levels.get(flavor.topology, []))
+        for flavor in ResourceFlavor.objects.exclude(topology="")
+    }
+
+
+@transaction.atomic
+def save_node(
+    spec: NodeSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> Node:
+    """Make the node be what its cluster reports; equal reports change nothing.
+
+    Raises:
+        Rejected: the report breaks a rule.
+        Stale: the node changed since the caller saw it.
+    """
+    refuse(check_node(spec, _topology_pools()))
+    edit = Edit(Node, spec.name, actor, reason, if_version)
+    row = edit.find(name=spec.name)
+    columns = {
+        "name": spec.name,
+        "labels": dict(spec.labels),
+        "taints": [dict(taint) for taint in spec.taints],
+        "capacity": dict(spec.capacity),
+        "allocatable": dict(spec.allocatable),
+        "ready": spec.ready,
+        "schedulable": spec.schedulable,
+    }
+    return store(edit, row, columns, (describe_node(row) if row else None, spec))
+
+
+@transaction.atomic
+def set_cordon(name: str, cordoned: bool, *, actor: User | None, reason: str = "") -> Node:
+    """Keep new pods off a node, or let them on again; running ones stay.
+
+    Raises:
+        Rejected: there is no such node.
+        Stale: the node changed at the same time.
+    """
+    edit = Edit(Node, name, actor, reason)
+    row = edit.find(name=name)
+    refuse(require_row(row))
+    assert row is not None
+    if row.schedulable is not cordoned:
+        return row
+    row = edit.update(row, {"schedulable": not cordoned})
+    verb = "cordoned" if cordoned else "uncordoned"
+    edit.note(verb, {"schedulable": cordoned}, {"schedulable": not cordoned})
+    return row
+
+
+@transaction.atomic
+def delete_node(name: str, *, actor: User | None, reason: str = "") -> None:
+    """Forget a node; whatever stood on it is evicted by the reconciler.
+
+    Raises:
+        Rejected: there is no such node.
+    """
+    edit = Edit(Node, name, actor, reason)
+    row = edit.find(name=name)
+    refuse(require_row(row))
+    assert row is not None
+    edit.remove(row, describe_node(row))

@@ -1,0 +1,301 @@
+"""Pages of the scheduling room: ask for what the page shows, choose a template, nothing else."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+from django_tables2 import RequestConfig
+
+from gpuplatform.common import clock
+from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.pages import extra_tiles, is_fragment, rows_response, wanted_format
+from gpuplatform.common.problems import Rejected
+from queues.access import actor_of, demand, require, visible
+from queues.models import ClusterQueue, Team
+from scheduling import charts, services
+from scheduling.engine.snapshot import FlavorResource
+from scheduling.engine.view import fragmentation
+from scheduling.forms import ReasonForm, WorkloadFilter
+from scheduling.loader import load_snapshot
+from scheduling.selectors import findings, history, loans, nodes, quotas, workloads
+from scheduling.selectors.details import cohort_page as read_cohort
+from scheduling.selectors.details import queue_page as read_queue
+from scheduling.selectors.overview import load_overview
+from scheduling.selectors.tiles import overview_tiles
+from scheduling.tables import WorkloadTable
+
+PER_PAGE = 50
+
+
+@require_safe
+@require()
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show how full it is, who holds what, who waits, and what was decided last."""
+    actor, now = actor_of(request), clock.now()
+    page = load_overview(actor, now)
+    _hours, borrowers = page.borrowers
+    context = {
+        "page": page,
+        "actor": actor,
+        "longest": page.longest,
+        "tiles": [*overview_tiles(page), *extra_tiles(request)][:6],
+        "sentence": findings.overview_sentence(page),
+        "flavors": quotas.bars_by_flavor(page.board),
+        "use_finding": findings.use_sentence(page.use),
+        "use_head": charts.use_head(),
+        "use_rows": charts.use_table(history.by_day(page.use)),
+        "borrowed_finding": findings.borrowed_sentence(borrowers),
+        "borrowed_head": charts.borrowed_head(),
+        "borrowed_rows": charts.borrowed_table(borrowers),
+        "decisions": [workloads.event_line(event, actor) for event in page.decisions],
+    }
+    return render(request, "scheduling/overview.html", context)
+
+
+@require_safe
+@require()
+def quota_use_chart(request: HttpRequest) -> HttpResponse:
+    """Answer the figure of use against nominal; ``?queue=`` narrows it to one queue."""
+    queue = request.GET.get("queue", "")
+    use = history.quota_use(actor_of(request), clock.now(), queue)
+    return figure_response(charts.quota_use_figure(theme_of(request), use, f"use {queue}"))
+
+
+@require_safe
+@require()
+def borrowed_chart(request: HttpRequest) -> HttpResponse:
+    """Answer the figure of borrowed GPUs over time."""
+    hours, borrowers = history.borrowed_over_time(actor_of(request), clock.now())
+    return figure_response(charts.borrowed_figure(theme_of(request), hours, borrowers))
+
+
+# ---- queues ------------------------------------------------------------------------------------
+
+
+@require_safe
+@require()
+def queues_page(request: HttpRequest) -> HttpResponse:
+    """Show the tree of cohorts and queues with the bars of one column."""
+    actor = actor_of(request)
+    board = quotas.load_board(actor)
+    flavor, resource = request.GET.get("flavor", ""), request.GET.get("resource", "")
+    if wanted_format(request):
+        cells = quotas.quota_cells(board, flavor, resource)
+        return rows_response(request, "queues", quotas.QUOTA_COLUMNS, cells)
+    column = quotas.choose_column(board, flavor, resource)
+    rows = quotas.tree_rows(board, column) if column else quotas.tree_rows(board, NO_COLUMN)
+    bars = [row.bar for row in rows if row.kind == "queue" and row.bar]
+    context = {
+        "actor": actor,
+        "board": board,
+        "rows": rows,
+        "column": column,
+        "columns": board.columns,
+        "sentence": findings.queues_sentence(bars, *column)
+        if column
+        else findings.queues_sentence([], "", ""),
+        "loans": loans.open_loans(actor, clock.now(), flavor=column.flavor if column else ""),
+    }
+    return render(request, "scheduling/queues.html", context)
+
+
+NO_COLUMN = FlavorResource("", "")
+
+
+@require_safe
+@require()
+def queue_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one queue: what it holds, borrows and lends, who waits, who runs."""
+    actor = actor_of(request)
+    page = read_queue(actor, name, clock.now())
+    if page is None:
+        raise Http404
+    if wanted_format(request):
+        cells = quotas.quota_cells(page.board)
+        return rows_response(request, name, quotas.QUOTA_COLUMNS, cells)
+    context = {
+        "actor": actor,
+        "page": page,
+        "queue": page.queue,
+        "sentence": findings.queue_sentence(name, page.bars),
+        "use_finding": findings.use_sentence(page.use),
+        "use_head": charts.use_head(),
+        "use_rows": charts.use_table(history.by_day(page.use)),
+        "chart_url": f"{reverse('chart-quota-use')}?queue={name}",
+    }
+    return render(request, "scheduling/queue.html", context)
+
+
+@require_safe
+@require()
+def cohort_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one cohort: its queues, and who lends to whom inside it."""
+    actor = actor_of(request)
+    page = read_cohort(actor, name, clock.now())
+    if page is None:
+        raise Http404
+    return render(request, "scheduling/cohort.html", {"actor": actor, "page": page})
+
+
+# ---- workloads ---------------------------------------------------------------------------------
+
+
+@require_safe
+@require()
+def workloads_page(request: HttpRequest) -> HttpResponse:
+    """Show workloads; a poll gets the visible part only, a file gets all rows."""
+    actor = actor_of(request)
+    rows = workloads.workload_rows(actor)
+    teams = visible(Team.objects.all(), actor, "pk")
+    own = visible(ClusterQueue.objects.all(), actor).order_by("name")
+    names = list(own.values_list("name", flat=True))
+    found = WorkloadFilter(request.GET or None, queryset=rows, teams=teams, queues=names)
+    if wanted_format(request):
+        cells = workloads.workload_cells(found.qs.iterator(chunk_size=1_000))
+        return rows_response(request, "workloads", workloads.WORKLOAD_COLUMNS, cells)
+    table = WorkloadTable(found.qs)
+    RequestConfig(request, paginate={"per_page": PER_PAGE}).configure(table)
+    context: dict[str, Any] = {
+        "table": table,
+        "is_filtered": found.is_bound and found.form.has_changed(),
+    }
+    template = "scheduling/workloads_table.html"
+    if not is_fragment(request):
+        counts = workloads.state_counts(actor)
+        context |= {
+            "filter": found,
+            "actor": actor,
+            "sentence": findings.workloads_sentence(*counts),
+        }
+        template = "scheduling/workloads.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_safe
+@require()
+def workload_page(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Show one workload: where it stands, why it waits, what happened."""
+    actor = actor_of(request)
+    story = workloads.workload_story(actor, uid)
+    if story is None:
+        raise Http404
+    context = {
+        "story": story,
+        "workload": story.workload,
+        "sentence": findings.workload_sentence(story),
+        "yaml": workloads.spec_yaml(story.workload),
+        "may_cancel": story.workload.status != "finished"
+        and actor.may_submit(story.workload.team_id),
+    }
+    template = (
+        "scheduling/workload_live.html" if is_fragment(request) else "scheduling/workload.html"
+    )
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_POST
+@require()
+def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
+    """Cancel a workload."""
+    actor = actor_of(request)
+    workload = workloads.workload_rows(actor).filter(uid=uid).first()
+    if workload is None:
+        raise Http404
+    demand(actor.may_submit(workload.team_id))
+    try:
+        services.cancel_workload(uid, actor=actor.user)
+        messages.success(request, gettext("%(name)s is cancelled.") % {"name": workload.name})
+    except Rejected as error:
+        messages.error(request, " ".join(problem.message for problem in error.problems))
+    return redirect("workload", uid=uid)
+
+
+# ---- nodes and loans ---------------------------------------------------------------------------
+
+
+@require_safe
+@require()
+def nodes_page(request: HttpRequest) -> HttpResponse:
+    """Show every GPU by who holds it, and the same as a table."""
+    actor = actor_of(request)
+    rows = nodes.node_rows(actor)
+    if wanted_format(request):
+        return rows_response(request, "nodes", nodes.NODE_COLUMNS, nodes.node_cells(rows))
+    pieces = fragmentation(load_snapshot())
+    context = {
+        "rows": rows,
+        "blocks": nodes.blocks_of(rows),
+        "pieces": pieces,
+        "legend": nodes.legend_of(rows),
+        "sentence": findings.nodes_sentence(rows, pieces),
+    }
+    return render(request, "scheduling/nodes.html", context)
+
+
+@require_safe
+@require()
+def node_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one node and the workloads on it."""
+    actor = actor_of(request)
+    rows = nodes.node_rows(actor, [name])
+    if not rows:
+        raise Http404
+    context = {"row": rows[0], "node": rows[0].node, "form": ReasonForm(), "actor": actor}
+    return render(request, "scheduling/node.html", context)
+
+
+@require_POST
+@require(lambda actor: actor.may_operate)
+def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
+    """Take a node out of service, or bring it back."""
+    actor, form = actor_of(request), ReasonForm(request.POST)
+    rows = nodes.node_rows(actor, [name])
+    if not rows:
+        raise Http404
+    if not form.is_valid():
+        context = {"row": rows[0], "node": rows[0].node, "form": form, "actor": actor}
+        return render(request, "scheduling/node.html", context, status=422)
+    cordoned = request.POST.get("cordoned") == "yes"
+    services.set_cordon(name, cordoned, actor=actor.user, reason=form.cleaned_data["reason"])
+    words = (
+        gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
+    )
+    messages.success(request, words % {"name": name})
+    return redirect("node", name=name)
+
+
+@require_safe
+@require()
+def borrowing_page(request: HttpRequest) -> HttpResponse:
+    """Show the ledger of loans."""
+    actor, now = actor_of(request), clock.now()
+    wanted = {name: request.GET.get(name, "") for name in ("borrower", "lender", "flavor")}
+    open_only = request.GET.get("open") == "1"
+    rows = loans.loan_rows(actor, open_only=open_only, **wanted)
+    if wanted_format(request):
+        cells = loans.loan_cells(loans.as_loan(row, actor, now) for row in rows.iterator())
+        return rows_response(request, "loans", loans.LOAN_COLUMNS, cells)
+    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    current = loans.open_loans(actor, now)
+    context = {
+        "page": page,
+        "loans": [loans.as_loan(row, actor, now) for row in page.object_list],
+        "current": current,
+        "wanted": wanted,
+        "open_only": open_only,
+        "is_filtered": open_only or any(wanted.values()),
+        "choices": loans.loan_choices(actor),
+        "sentence": findings.loans_sentence(current),
+    }
+    return render(request, "scheduling/borrowing.html", context)

@@ -1,0 +1,140 @@
+"""The JSON of ``POST /api/v1/workloads/`` to a spec (``decisions.md`` 9): every problem at once.
+
+Shape only: what a value may be in the world is for ``scheduling.rules`` to say. A field that is
+not known is an error here, because a client's typing mistake must not become a default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.fields import INT32_MAX, Fields
+from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.reasons import sentence
+from scheduling.rules import LOCALITIES, ON_FAILURE
+from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec, WorkloadSpec
+
+MODES = ("required", "preferred", "unconstrained")
+EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
+INT32_MIN = -(2**31)
+
+
+def read_workload(body: Any) -> WorkloadSpec:
+    """Return the spec that ``body`` describes.
+
+    Raises:
+        Rejected: wrong types, missing or unknown fields, bad amounts; each with its path.
+    """
+    if not isinstance(body, Mapping):
+        numbers = {"path": "body", "expected": "a mapping", "found": "none"}
+        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
+    found: list[Diagnostic] = []
+    fields = Fields(body, "Workload", found)
+    spec = _workload(fields)
+    fields.close()
+    problems = [_problem(finding) for finding in found if _refuses(finding)]
+    if problems:
+        raise Rejected(problems)
+    return spec
+
+
+def _refuses(finding: Diagnostic) -> bool:
+    return finding.is_error or finding.code == "UNKNOWN_FIELD"
+
+
+def _problem(finding: Diagnostic) -> Problem:
+    if finding.code == "UNKNOWN_FIELD":
+        words = _("There is no field {path} here.").format(path=finding.path[:200])
+        return Problem(finding.path, finding.code, words, finding.numbers)
+    return finding.as_problem()
+
+
+def _workload(fields: Fields) -> WorkloadSpec:
+    if "priority" in fields and "priority_class" in fields:
+        numbers = {"value": "priority", "allowed": "priority_class alone"}
+        fields.report("BAD_VALUE", "priority", **numbers)
+    return WorkloadSpec(
+        namespace=fields.text("namespace", required=True),
+        name=fields.text("name", required=True),
+        pod_sets=tuple(_pod_set(row) for row in fields.children("pod_sets", required=True)),
+        queue=fields.text("queue", required=True),
+        priority_class=fields.text("priority_class"),
+        priority=fields.integer("priority", minimum=INT32_MIN),
+        labels=fields.labels("labels"),
+        annotations=fields.labels("annotations"),
+        min_member=fields.integer("min_member", minimum=1),
+        role_minima=_minima(fields),
+        elastic=fields.flag("elastic"),
+        preemptible=fields.flag("preemptible", True),
+        stateless=fields.flag("stateless"),
+        expected_duration_s=fields.integer("expected_duration_s", minimum=1),
+        max_execution_time_s=fields.integer("max_execution_time_s", minimum=1),
+        checkpoint_interval_s=fields.integer("checkpoint_interval_s", minimum=1),
+        on_failure=fields.choice("on_failure", ON_FAILURE, "restart"),
+        max_retries=fields.integer("max_retries"),
+        template=fields.raw("template"),
+    )
+
+
+def _minima(fields: Fields) -> dict[str, int]:
+    rows = fields.child("role_minima")
+    found = {role: rows.integer(role) for role in rows.body}
+    return {role: minimum for role, minimum in found.items() if minimum is not None}
+
+
+def _pod_set(row: Fields) -> PodSetSpec:
+    spec = PodSetSpec(
+        name=row.text("name", required=True),
+        count=row.integer("count", required=True) or 0,
+        requests=row.quantities("requests"),
+        min_count=row.integer("min_count", minimum=1),
+        node_selector=row.labels("node_selector"),
+        tolerations=tuple(_toleration(t) for t in row.children("tolerations")),
+        device_locality=row.choice("device_locality", LOCALITIES, "any"),
+    )
+    if "topology" in row:
+        spec = replace(spec, topology=_topology(row.child("topology")))
+    if "slice" in row:
+        spec = replace(spec, slice=_slice(row.child("slice")))
+    if "subgroup" in row:
+        spec = replace(spec, subgroup=_subgroup(row.child("subgroup")))
+    row.accept("topology", "slice", "subgroup")
+    row.close()
+    return spec
+
+
+def _topology(row: Fields) -> TopologySpec:
+    mode = row.choice("mode", MODES, "unconstrained")
+    if "mode" not in row:
+        row.report("REQUIRED", "mode")
+    spec = TopologySpec(mode, row.text("level") or None)
+    row.close()
+    return spec
+
+
+def _slice(row: Fields) -> SliceSpec:
+    size = row.integer("size", 1, minimum=1, required=True)
+    spec = SliceSpec(row.text("level", required=True), size or 1)
+    row.close()
+    return spec
+
+
+def _subgroup(row: Fields) -> SubgroupSpec:
+    size = row.integer("size", 1, minimum=1, maximum=INT32_MAX, required=True)
+    spec = SubgroupSpec(size or 1, row.integer("min_subgroups", 0) or 0)
+    row.close()
+    return spec
+
+
+def _toleration(row: Fields) -> dict[str, str]:
+    found = {
+        "key": row.text("key"),
+        "operator": row.choice("operator", ("Equal", "Exists"), "Equal"),
+        "value": row.text("value"),
+        "effect": row.choice("effect", EFFECTS, ""),
+    }
+    row.close()
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,64 @@
+"""What a workload is checked against: everything there is, by name. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduling.engine.snapshot import Snapshot
+from scheduling.routes import Doors, resolve_queue
+from scheduling.specs import WorkloadSpec
+
+TIER = "tier:"  # a level by its distance from the host, as Volcano counts
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a workload is checked against: promises, hardware, queues by name, priorities.
+
+    ``priorities`` maps (kind, name) to the value; ``default_priority`` is the global default.
+    """
+
+    snapshot: Snapshot
+    doors: Doors
+    priorities: Mapping[tuple[str, str], int]
+    default_priority: int = 0
+
+    def priority_of(self, name: str) -> int | None:
+        """Return the value of a priority class: Kueue's kind first, then Kubernetes'."""
+        found = self.priorities.get(("workload", name))
+        return self.priorities.get(("pod", name)) if found is None else found
+
+    def cluster_queue_of(self, spec: WorkloadSpec) -> str | None:
+        """Return the ClusterQueue behind the workload's queue name, if both are there."""
+        if not spec.queue:
+            return None
+        route = resolve_queue(spec.namespace, spec.queue, self.doors)
+        there = route is not None and route.cluster_queue in self.snapshot.cluster_queues
+        return route.cluster_queue if route is not None and there else None
+
+    def level_of(self, level: str, queue: str | None) -> str | None:
+        """Return the node label that ``level`` names: a label, its last part, or ``tier:n``.
+
+        Levels of the topologies that the queue's flavors use come first; a last part counts
+        only where it means one label.
+        """
+        for topologies in (self._topologies(queue), self.snapshot.topologies.keys()):
+            found = {label for name in topologies for label in self._named(level, name)}
+            if len(found) == 1:
+                return found.pop()
+        return None
+
+    def _named(self, level: str, topology: str) -> list[str]:
+        levels = self.snapshot.topologies[topology].levels
+        if level.startswith(TIER):
+            tier = int(level.removeprefix(TIER))
+            return [levels[-1 - tier]] if tier < len(levels) else []
+        if level in levels:
+            return [level]
+        return [label for label in levels if label.rpartition("/")[2] == level]
+
+    def _topologies(self, queue: str | None) -> list[str]:
+        if queue is None:
+            return []
+        flavors = {fr.flavor for fr in self.snapshot.cluster_queues[queue].quotas}
+        named = {f.topology for f in self.snapshot.flavors.values() if f.name in flavors}
+        return sorted(name for name in named if name and name in self.snapshot.topologies)
