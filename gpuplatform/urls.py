@@ -1,5 +1,28 @@
 """The addresses of the house; the only file that imports all rooms."""
 
-from django.urls import URLPattern, URLResolver
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import URLPattern, URLResolver, include, path, register_converter
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from gpuplatform.common import health
+from gpuplatform.common.pages import NameConverter
+from gpuplatform.doors import views as doors
+
+handler404 = "gpuplatform.common.http.not_found"
+handler500 = "gpuplatform.common.http.server_error"
+
+register_converter(NameConverter, "name")
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("api/v1/", include("scheduling.api_urls")),
+    path("api/v1/", include("queues.api_urls")),
+    path("api/v1/", include("finops.api_urls")),
+    path("", include("gpuplatform.doors.urls")),  # ends with what is not there under /api/
+    path("submit/", doors.submit_page, name="submit"),
+    path("", include("queues.urls")),  # before scheduling's: "queues/new/" is not a queue
+    path("", include("finops.urls")),
+    path("", include("scheduling.urls")),
+]

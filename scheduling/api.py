@@ -5,21 +5,23 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
+from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.paging import ByName, NewestFirst, check_parameters
 from gpuplatform.common.parsers import StrictJSONParser
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
-from scheduling.models import Node, Workload
+from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.serializers import (
     NodeSerializer,
     WorkloadInput,
@@ -28,9 +30,6 @@ from scheduling.serializers import (
 )
 from scheduling.services import cancel_workload, check_rights, load_world, submit_workload
 from scheduling.workload_body import read_workload
-
-ALL = "All"  # the only value of ``dry_run``, as in Kubernetes
-DRY_RUN = OpenApiParameter("dry_run", str, enum=[ALL], description="Decide, keep nothing.")
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
@@ -101,18 +100,6 @@ class WorkloadsView(ListAPIView[Workload]):
         return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
 
 
-def is_dry_run(request: Request) -> bool:
-    """Return whether ``?dry_run=All`` was asked for.
-
-    Raises:
-        ValidationError: any other value.
-    """
-    value = request.query_params.get("dry_run")
-    if value not in (None, ALL):
-        raise ValidationError({"dry_run": [f"The only value is {ALL}."]})
-    return value == ALL
-
-
 class WorkloadView(APIView):
     """``/api/v1/workloads/<uid>/``: one workload, and the way to cancel it."""
 
@@ -122,7 +109,8 @@ class WorkloadView(APIView):
     @extend_schema(responses=WorkloadSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """Return the workload with its pods, placements and story."""
-        return Response(WorkloadSerializer(self._row(request, uid)).data)
+        row, context = self._row(request, uid), {"actor": actor_of(request)}
+        return Response(WorkloadSerializer(row, context=context).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:
@@ -133,7 +121,8 @@ class WorkloadView(APIView):
         return Response(status=HTTPStatus.NO_CONTENT)
 
     def _row(self, request: Request, uid: UUID) -> Workload:
-        rows = Workload.objects.select_related("team")
+        events = Prefetch("events", WorkloadEvent.objects.select_related("other"))
+        rows = Workload.objects.select_related("team").prefetch_related(events)
         return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
 
 

@@ -102,6 +102,9 @@ def _memory(last_cycle: rows.Cycle | None) -> Memory:
 def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[Workload, ...]:
     standing = rows.Admission.objects.filter(released_at=None).values("workload")
     live = rows.Workload.objects.filter(Q(status__in=LIVE) | Q(uid__in=standing))
+    # The workloads first: one that is submitted between two of these queries must be seen with
+    # its pod sets or not at all, for a gang without pods fits everywhere.
+    live_rows = list(live.defer("template", "warnings", "blockers").order_by("created_at", "uid"))
     pod_sets: defaultdict[str, list[rows.PodSet]] = defaultdict(list)
     for pod_set in rows.PodSet.objects.filter(workload__in=live.values("uid")):
         pod_sets[str(pod_set.workload_id)].append(pod_set)
@@ -109,7 +112,7 @@ def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[
     for placement in rows.Placement.objects.filter(admission__released_at=None):
         placements[placement.admission_id].append(placement)
     found = []
-    for row in live.defer("template", "warnings", "blockers").order_by("created_at", "uid"):
+    for row in live_rows:
         admission = admissions.get(str(row.uid))
         held = placements[admission.pk] if admission else []
         found.append(_workload(row, pod_sets[str(row.uid)], admission, held, doors))

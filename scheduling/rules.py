@@ -329,6 +329,8 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
         ("elastic", spec.elastic),
         ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
+        ("on_failure", spec.on_failure != ON_FAILURE[0]),
+        ("max_retries", spec.max_retries is not None),
         ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
     for index, pod_set in enumerate(spec.pod_sets):

@@ -1,6 +1,7 @@
 """How workloads and nodes look in JSON; the schema of what a client may send."""
 
 from typing import Any
+from uuid import UUID
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -45,11 +46,20 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
 
 
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
-    """One line of a workload's story."""
+    """One line of a workload's story; ``other`` is null where the reader may not see it."""
+
+    other = serializers.SerializerMethodField()
 
     class Meta:
         model = WorkloadEvent
         fields = ("at", "kind", "reason", "facts", "other")
+
+    @extend_schema_field(serializers.UUIDField(allow_null=True))
+    def get_other(self, row: WorkloadEvent) -> UUID | None:
+        """Return the preemptor of a victim, or the victim, if ``context["actor"]`` sees it."""
+        other, actor = row.other, self.context.get("actor")
+        seen = other is not None and actor is not None and actor.sees_team(other.team_id)
+        return other.uid if other is not None and seen else None
 
 
 class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):

@@ -15,7 +15,7 @@ from django_tables2 import RequestConfig
 
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
-from gpuplatform.common.pages import extra_tiles, is_fragment, rows_response, wanted_format
+from gpuplatform.common.pages import asked, extra_tiles, is_fragment, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
@@ -63,7 +63,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @require()
 def quota_use_chart(request: HttpRequest) -> HttpResponse:
     """Answer the figure of use against nominal; ``?queue=`` narrows it to one queue."""
-    queue = request.GET.get("queue", "")
+    queue = asked(request, "queue")
     use = history.quota_use(actor_of(request), clock.now(), queue)
     return figure_response(charts.quota_use_figure(theme_of(request), use, f"use {queue}"))
 
@@ -85,7 +85,7 @@ def queues_page(request: HttpRequest) -> HttpResponse:
     """Show the tree of cohorts and queues with the bars of one column."""
     actor = actor_of(request)
     board = quotas.load_board(actor)
-    flavor, resource = request.GET.get("flavor", ""), request.GET.get("resource", "")
+    flavor, resource = asked(request, "flavor"), asked(request, "resource")
     if wanted_format(request):
         cells = quotas.quota_cells(board, flavor, resource)
         return rows_response(request, "queues", quotas.QUOTA_COLUMNS, cells)
@@ -280,7 +280,7 @@ def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
 def borrowing_page(request: HttpRequest) -> HttpResponse:
     """Show the ledger of loans."""
     actor, now = actor_of(request), clock.now()
-    wanted = {name: request.GET.get(name, "") for name in ("borrower", "lender", "flavor")}
+    wanted = {name: asked(request, name) for name in ("borrower", "lender", "flavor")}
     open_only = request.GET.get("open") == "1"
     rows = loans.loan_rows(actor, open_only=open_only, **wanted)
     if wanted_format(request):

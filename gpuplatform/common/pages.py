@@ -16,6 +16,7 @@ from typing import Any
 from django.core.serializers.json import DjangoJSONEncoder
 from django.http import HttpRequest, HttpResponse
 from django.urls import NoReverseMatch, reverse
+from django.urls.converters import StringConverter
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -128,6 +129,17 @@ def rail_links(request: HttpRequest, viewer: Viewer) -> list[RailLink]:
 
 
 # ---- exports -----------------------------------------------------------------------------------
+
+
+class NameConverter(StringConverter):
+    """A name in an address: any segment without a NUL, which no database can be asked for."""
+
+    regex = r"[^/\x00]+"
+
+
+def asked(request: HttpRequest, name: str) -> str:
+    """Return a value of the query string, "" where there is none; without NULs."""
+    return request.GET.get(name, "").replace("\x00", "")
 
 
 def wanted_format(request: HttpRequest) -> str:

@@ -1,0 +1,103 @@
+"""Kubernetes documents to nodes and workloads. The kinds and how they join gangs stand here."""
+
+from collections.abc import Callable
+
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.manifests import Document
+from scheduling.manifests.annotations import group_of
+from scheduling.manifests.core import read_deployment, read_job, read_node, read_pod
+from scheduling.manifests.operators import read_pytorch_job, read_ray_job
+from scheduling.manifests.part import Part
+from scheduling.manifests.volcano import read_pod_group, read_volcano_job
+from scheduling.specs import WorkloadSpec
+
+__all__ = ["READERS", "Part", "read", "reads"]
+
+POD_GROUP = ("scheduling.volcano.sh", "PodGroup")
+READERS: dict[tuple[str, str], Callable[[Part], None]] = {
+    ("", "Node"): read_node,
+    ("", "Pod"): read_pod,
+    ("apps", "Deployment"): read_deployment,
+    ("batch", "Job"): read_job,
+    ("batch.volcano.sh", "Job"): read_volcano_job,
+    ("kubeflow.org", "PyTorchJob"): read_pytorch_job,
+    ("ray.io", "RayJob"): read_ray_job,
+}
+# Misspellings of the group annotation that people copy from one another (G8).
+NEARLY_GROUP = ("scheduling.volcano.sh/pod-group-name", "scheduling.k8s.io/pod-group-name")
+
+
+def kind_of(document: Document) -> tuple[str, str]:
+    """Return the API group and the kind; the version is the readers' business."""
+    group, slash, _version = document.api_version.partition("/")
+    return (group if slash else "", document.kind)
+
+
+def reads(document: Document) -> bool:
+    """Return whether this room reads the document."""
+    return kind_of(document) in READERS or kind_of(document) == POD_GROUP
+
+
+def read(documents: list[Document]) -> list[Part]:
+    """Return a part per document, in order; pods that name a PodGroup beside them join it."""
+    parts = [Part(document) for document in documents]
+    for part in parts:
+        reader = READERS.get(kind_of(part.document))
+        if reader is not None:
+            reader(part)
+    for part in parts:
+        if kind_of(part.document) == POD_GROUP:
+            _read_group(part, parts)
+    for part in parts:
+        part.diagnostics = _once(part.diagnostics)
+    return parts
+
+
+def _read_group(group: Part, parts: list[Part]) -> None:
+    """Read a PodGroup with the pods beside it that join it."""
+    owners = [part for part in parts if _makes_the_same_gang(part, group)]
+    joining = [part for part in parts if _joins(part, group)]
+    members = [s for part in owners or joining for s in part.specs if isinstance(s, WorkloadSpec)]
+    read_pod_group(group, members, owned_elsewhere=bool(owners))
+    for owner in owners:
+        owner.report("DUPLICATE_GANG", other=group.document.subject)
+        group.report("DUPLICATE_GANG", other=owner.document.subject)
+    for part in [] if owners else joining:
+        part.specs, part.member_of = [], group.document.subject
+        part.diagnostics = [
+            d for d in part.diagnostics if d.code not in ("QUEUE_DEFAULTED", "OUTSIDE_QUOTA")
+        ]
+
+
+def _makes_the_same_gang(part: Part, group: Part) -> bool:
+    """Return whether a Volcano Job, a gang by itself, names the group for its pods, too (G8)."""
+    if kind_of(part.document) != ("batch.volcano.sh", "Job"):
+        return False
+    return any(
+        spec.annotations.get(key) == group.document.name
+        for spec in part.specs
+        if isinstance(spec, WorkloadSpec) and spec.namespace == group.document.namespace
+        for key in (
+            *NEARLY_GROUP,
+            "scheduling.k8s.io/group-name",
+            "scheduling.volcano.sh/group-name",
+        )
+    )
+
+
+def _joins(part: Part, group: Part) -> bool:
+    return kind_of(part.document)[1] in ("Pod", "Deployment", "Job") and any(
+        isinstance(spec, WorkloadSpec)
+        and spec.namespace == group.document.namespace
+        and group_of(spec.annotations) == group.document.name
+        for spec in part.specs
+    )
+
+
+def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Return each finding once: a Pod is its own template."""
+    found: list[Diagnostic] = []
+    for diagnostic in diagnostics:
+        if diagnostic not in found:
+            found.append(diagnostic)
+    return found

@@ -285,3 +285,11 @@ def test_other_annotations_are_nobody_s_business(key: str) -> None:
     (part,) = parts_of(job(labels=QUEUE, annotations={key: "x"}))
 
     assert codes(part) == []
+
+
+def test_a_deployment_that_would_be_stored_too_often_is_refused() -> None:
+    padded = {"template": TEMPLATE, "replicas": 900}
+    body = document("Deployment", "apps/v1", padded, annotations={"pad": "x" * 100_000})
+    (part,) = parts_of(body)
+
+    assert ("OUT_OF_RANGE", "spec.replicas") in [(d.code, d.path) for d in part.diagnostics]

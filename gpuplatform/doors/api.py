@@ -1,0 +1,104 @@
+"""REST's door for manifests."""
+
+from http import HTTPStatus
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.exceptions import NotFound
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
+from gpuplatform.common.dry_run import is_dry_run
+from gpuplatform.common.http import CONTENT_TYPE, problem
+from gpuplatform.common.paging import check_parameters
+from gpuplatform.common.parsers import (
+    JsonManifestParser,
+    ManifestParser,
+    OldManifestParser,
+    TextManifestParser,
+)
+from gpuplatform.doors.importer import import_documents
+from gpuplatform.doors.report import ImportReport
+from queues.access import HasScope, actor_of
+
+
+class ManifestsView(APIView):
+    """``POST /api/v1/manifests/``: take documents of every kind that is read here."""
+
+    parser_classes = (ManifestParser, TextManifestParser, OldManifestParser, JsonManifestParser)
+    renderer_classes = (JSONRenderer,)
+    permission_classes = (HasScope,)
+    scopes = {"POST": "workloads:submit"}  # what else a document needs is asked per object
+
+    @extend_schema(
+        operation_id="manifests_create",
+        request={("application/yaml"): OpenApiTypes.STR},
+        parameters=[
+            OpenApiParameter("atomic", bool, description="Keep all objects or none."),
+            DRY_RUN,
+        ],
+        responses=dict.fromkeys((200, 201, 207, 422), OpenApiTypes.OBJECT),
+    )
+    def post(self, request: Request) -> Response:
+        """Decide every document; 207 where some are accepted and some are not."""
+        check_parameters(request, ("atomic", "dry_run"))
+        report = import_documents(
+            _text(request.data),
+            actor=actor_of(request),
+            atomic=request.query_params.get("atomic") in ("true", "1"),
+            dry_run=is_dry_run(request),
+        )
+        return _answer(report, request.path)
+
+
+def _text(body: Any) -> bytes:
+    """Return the body as ManifestParser left it; nothing where none was sent."""
+    return body if isinstance(body, bytes) else b""
+
+
+def _answer(report: ImportReport, path: str) -> Response:
+    if not report.all_rejected:
+        status = HTTPStatus.CREATED if report.created else HTTPStatus.OK
+        return Response(report.as_json(), HTTPStatus.MULTI_STATUS if report.rejected else status)
+    forbidden = report.is_forbidden
+    status = HTTPStatus.FORBIDDEN if forbidden else HTTPStatus.UNPROCESSABLE_ENTITY
+    return Response(_refusal(report, status, path), status, content_type=CONTENT_TYPE)
+
+
+def _refusal(report: ImportReport, status: int, path: str) -> dict[str, Any]:
+    reasons = [
+        (result, diagnostic)
+        for result in report.rejected
+        for diagnostic in result.diagnostics
+        if diagnostic.is_error
+    ]
+    errors = [
+        {
+            "pointer": f"/documents/{result.document.index}",
+            "path": diagnostic.path,
+            "code": diagnostic.code,
+            "detail": diagnostic.sentence,
+            "numbers": dict(diagnostic.numbers),
+        }
+        for result, diagnostic in reasons
+    ]
+    detail = " ".join(dict.fromkeys(diagnostic.sentence for _, diagnostic in reasons))
+    codes = {diagnostic.code for _, diagnostic in reasons}
+    code = codes.pop().lower() if len(codes) == 1 else "rejected"
+    return problem(status, code, detail, errors=errors, path=path, **report.as_json())
+
+
+class UnknownAddress(APIView):
+    """Everything else under ``/api/``: problem details, never a page."""
+
+    permission_classes = ()
+    authentication_classes = ()
+    schema = None
+
+    def initial(self, *_args: Any, **_kwargs: Any) -> None:
+        """Refuse before anything is read."""
+        raise NotFound

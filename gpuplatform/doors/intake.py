@@ -1,0 +1,128 @@
+"""Documents to plans: which room reads each, what it read, and in which order it is to be kept.
+
+What cannot be read refuses the whole submission, before anything is written.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from finops.manifests import read_litellm, read_opencost
+from finops.specs import PriceSpec
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.fields import UNREADABLE
+from gpuplatform.common.manifests import Document, load_documents
+from gpuplatform.common.problems import Rejected
+from queues.manifests import reader_for
+from queues.manifests.volcano import parents_of, read_queue
+from queues.specs import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FlavorSpec,
+    LocalQueueSpec,
+    NamespaceSpec,
+    PriorityClassSpec,
+    TopologySpec,
+)
+from scheduling import manifests as work
+from scheduling.specs import NodeSpec, WorkloadSpec
+
+# The order in which objects are kept: each may need those before it.
+RANKS: tuple[type, ...] = (
+    NamespaceSpec,
+    PriorityClassSpec,
+    TopologySpec,
+    FlavorSpec,
+    NodeSpec,
+    CohortSpec,
+    ClusterQueueSpec,
+    LocalQueueSpec,
+    PriceSpec,
+    WorkloadSpec,
+)
+LITELLM, OPENCOST = "LiteLLMConfiguration", "OpenCostValues"
+
+
+@dataclass(slots=True)
+class Item:
+    """One document and what its room read in it."""
+
+    document: Document
+    kind: str
+    specs: list[Any] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    member_of: str = ""
+
+    @property
+    def rank(self) -> int:
+        """Return the place in the order of keeping: that of its last, weightiest spec."""
+        kinds = [RANKS.index(type(spec)) for spec in self.specs]
+        return max(kinds, default=len(RANKS))
+
+    @property
+    def name(self) -> str:
+        """Return the object's name with its namespace where it has one."""
+        return self.document.subject.partition("/")[2] or self.kind
+
+
+def read_submission(text: str | bytes) -> list[Item]:
+    """Return an item per document, in the order of the submission.
+
+    Raises:
+        Rejected: something cannot be read at all; every problem has its document and path.
+    """
+    documents = load_documents(text)
+    parts = {
+        part.document.index: part
+        for part in work.read([document for document in documents if work.reads(document)])
+    }
+    parents = parents_of(documents)
+    items = []
+    for document in documents:
+        part = parts.get(document.index)
+        if part is not None:
+            items.append(
+                Item(document, document.kind, part.specs, part.diagnostics, part.member_of)
+            )
+        else:
+            items.append(_read(document, parents))
+    _refuse_unreadable(items)
+    return items
+
+
+def _read(document: Document, parents: frozenset[str]) -> Item:
+    reader = reader_for(document)
+    if reader is read_queue:
+        reading = read_queue(document, parents)
+    elif reader is not None:
+        reading = reader(document)
+    else:
+        return _read_prices(document)
+    return Item(document, document.kind, reading.specs, reading.diagnostics)
+
+
+def _read_prices(document: Document) -> Item:
+    """Read what has no kind and is known by its keys; anything else is no kind of ours."""
+    body = document.body
+    values = body.get("opencost")
+    if not document.kind and "model_list" in body:
+        prices, kind = read_litellm(body), LITELLM
+    elif not document.kind and isinstance(values, dict) and "customPricing" in values:
+        prices, kind = read_opencost(body), OPENCOST
+    else:
+        numbers = {"kind": document.kind or "?", "api_version": document.api_version or "?"}
+        unknown = Diagnostic("UNKNOWN_KIND", document.subject, "kind", numbers)
+        return Item(document, document.kind, [], [unknown])
+    named = replace(document, kind=kind, name=kind)
+    return Item(named, kind, list(prices.specs), list(prices.diagnostics))
+
+
+def _refuse_unreadable(items: list[Item]) -> None:
+    codes = UNREADABLE | {"UNKNOWN_KIND"}
+    problems = [
+        diagnostic.as_problem(item.document.path)
+        for item in items
+        for diagnostic in item.diagnostics
+        if diagnostic.code in codes
+    ]
+    if problems:
+        raise Rejected(problems)

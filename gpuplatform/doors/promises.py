@@ -1,0 +1,190 @@
+"""Keep what a submission promises, prices or reports: one service per kind of spec."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from finops import services as finops
+from finops.models import Price
+from finops.specs import PriceSpec
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.doors.intake import Item
+from gpuplatform.doors.report import CHANGED, CREATED, UNCHANGED
+from queues import services as queues
+from queues.access import Actor
+from queues.descriptions import describe_cluster_queue
+from queues.manifests import volcano
+from queues.models import (
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    Namespace,
+    PriorityClass,
+    ResourceFlavor,
+    Team,
+    Topology,
+    User,
+)
+from queues.specs import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FlavorSpec,
+    LocalQueueSpec,
+    NamespaceSpec,
+    PriorityClassSpec,
+    TopologySpec,
+)
+from scheduling import services as scheduling
+from scheduling.models import Node
+from scheduling.specs import NodeSpec
+
+METADATA_NAME = "kubernetes.io/metadata.name"
+REASON = "manifest"
+
+
+def version_of(spec: Any) -> int:
+    """Return the version of the object that ``spec`` is about; 0 where there is none."""
+    lookups: Mapping[type, tuple[Any, tuple[str, ...]]] = {
+        NamespaceSpec: (Namespace, ("name",)),
+        PriorityClassSpec: (PriorityClass, ("kind", "name")),
+        TopologySpec: (Topology, ("name",)),
+        FlavorSpec: (ResourceFlavor, ("name",)),
+        CohortSpec: (Cohort, ("name",)),
+        ClusterQueueSpec: (ClusterQueue, ("name",)),
+        LocalQueueSpec: (LocalQueue, ("namespace", "name")),
+        NodeSpec: (Node, ("name",)),
+    }
+    model, keys = lookups[type(spec)]
+    rows = model.objects.filter(**{key: getattr(spec, key) for key in keys})
+    return rows.values_list("version", flat=True).first() or 0
+
+
+def keep(item: Item, user: User | None) -> str:
+    """Save the specs of ``item`` in order; return the action on the last, which it is about.
+
+    What a Volcano Queue takes for granted is made only where it is missing.
+
+    Raises:
+        Rejected: a rule is broken; the caller undoes what was saved.
+    """
+    if item.specs and isinstance(item.specs[0], PriceSpec):
+        return _keep_prices(item.specs, user)
+    action = UNCHANGED
+    for spec in item.specs:
+        before = version_of(spec)
+        if spec in volcano.IMPLIED and before:
+            continue
+        _save(spec, user)
+        after = version_of(spec)
+        action = CREATED if not before else CHANGED if after != before else UNCHANGED
+    return action
+
+
+def _keep_prices(specs: list[PriceSpec], user: User | None) -> str:
+    before = Price.objects.count()
+    finops.set_prices(specs, user, REASON)
+    return CREATED if Price.objects.count() > before else UNCHANGED
+
+
+def _save(spec: Any, user: User | None) -> None:
+    saves: Mapping[type, Any] = {
+        NamespaceSpec: queues.save_namespace,
+        PriorityClassSpec: queues.save_priority_class,
+        TopologySpec: queues.save_topology,
+        FlavorSpec: queues.save_flavor,
+        CohortSpec: queues.save_cohort,
+        ClusterQueueSpec: queues.save_cluster_queue,
+        LocalQueueSpec: queues.save_local_queue,
+        NodeSpec: scheduling.save_node,
+    }
+    saves[type(spec)](spec, actor=user, reason=REASON)
+
+
+def may_keep(item: Item, actor: Actor | None) -> bool:
+    """Return whether ``actor`` may keep the specs of ``item``; None is the system."""
+    if actor is None:
+        return True
+    needed = {
+        NodeSpec: actor.may_operate,
+        PriceSpec: actor.may_price,
+    }
+    return all(needed.get(type(spec), actor.may_edit_quota) for spec in item.specs)
+
+
+# ---- owners ------------------------------------------------------------------------------------
+def settle_owner(item: Item) -> None:
+    """Give the item's object an owner that exists, or say that nobody owns it.
+
+    A label names a team, else a queue for one namespace belongs to that namespace's team. Teams
+    are never made on the way.
+    """
+    for position, spec in enumerate(item.specs):
+        if isinstance(spec, NamespaceSpec | ClusterQueueSpec):
+            item.specs[position] = _owned(item, spec)
+
+
+def _owned(item: Item, spec: NamespaceSpec | ClusterQueueSpec) -> Any:
+    team = spec.team
+    if team is not None and not Team.objects.filter(name=team).exists():
+        _say(item, "TEAM_NOT_FOUND", team=team[:63])
+        return replace(spec, team=None)
+    if team is not None or isinstance(spec, NamespaceSpec):
+        return spec
+    if ClusterQueue.objects.filter(name=spec.name, team__isnull=False).exists():
+        return spec
+    owner = _owner_of_only_namespace(spec)
+    if owner is None:
+        _say(item, "TEAM_UNKNOWN")
+    return replace(spec, team=owner)
+
+
+def _owner_of_only_namespace(spec: ClusterQueueSpec) -> str | None:
+    wanted = (spec.namespace_selector or {}).get("matchLabels")
+    name = wanted.get(METADATA_NAME) if isinstance(wanted, Mapping) else None
+    if not isinstance(name, str):
+        return None
+    rows = Namespace.objects.filter(name=name, team__isnull=False)
+    return rows.values_list("team__name", flat=True).first()
+
+
+def _say(item: Item, code: str, **numbers: str | int) -> None:
+    item.diagnostics.append(Diagnostic(code, item.document.subject, "metadata.labels", numbers))
+
+
+# ---- Volcano queues without amounts of their own -----------------------------------------------
+def share_by_weight(items: Iterable[Item]) -> None:
+    """Give Volcano Queues that state no amount a nominal by weight (``decisions.md`` 5)."""
+    queues_read = [
+        (item, position, spec)
+        for item in items
+        if item.kind == "Queue"
+        for position, spec in enumerate(item.specs)
+        if isinstance(spec, ClusterQueueSpec)
+    ]
+    if not any(_states_nothing(spec) for _, _, spec in queues_read):
+        return
+    for cohort in sorted({spec.cohort or "" for _, _, spec in queues_read}):
+        rows = ClusterQueue.objects.filter(cohort__name=cohort).prefetch_related("quotas")
+        peers = {row.name: describe_cluster_queue(row) for row in rows}
+        peers |= {spec.name: spec for _, _, spec in queues_read if spec.cohort == cohort}
+        shared = volcano.share_by_weight(list(peers.values()), _healthy_capacity())
+        by_name = {spec.name: spec for spec in shared}
+        for item, position, spec in queues_read:
+            if spec.cohort == cohort and _states_nothing(spec):
+                item.specs[position] = by_name[spec.name]
+
+
+def _states_nothing(spec: ClusterQueueSpec) -> bool:
+    cells = (q for group in spec.groups for f in group.flavors for q in f.quotas)
+    return not any(cell.nominal for cell in cells)
+
+
+def _healthy_capacity() -> dict[str, int]:
+    total: dict[str, int] = {}
+    for allocatable in Node.objects.filter(ready=True, schedulable=True).values_list(
+        "allocatable", flat=True
+    ):
+        for resource, amount in allocatable.items():
+            if resource != "pods":
+                total[resource] = total.get(resource, 0) + amount
+    return total

@@ -1,0 +1,22 @@
+"""Addresses of manifests, of the REST schema and its reader, and of what is not there."""
+
+from django.urls import URLPattern, path, re_path
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from rest_framework.permissions import AllowAny
+
+from gpuplatform.doors.api import ManifestsView, UnknownAddress
+
+urlpatterns: list[URLPattern] = [
+    path("api/v1/manifests/", ManifestsView.as_view(), name="api-manifests"),
+    path(
+        "api/v1/openapi.json",
+        SpectacularJSONAPIView.as_view(permission_classes=[AllowAny]),
+        name="api-schema",
+    ),
+    path(
+        "api/docs/",
+        SpectacularSwaggerSplitView.as_view(url_name="api-schema", permission_classes=[AllowAny]),
+        name="api-docs",
+    ),
+    re_path(r"^api/", UnknownAddress.as_view()),
+]

@@ -1,0 +1,107 @@
+"""Labels and annotations of Kueue, Volcano and ours that say something about scheduling."""
+
+from collections.abc import Mapping
+
+from gpuplatform.common.fields import Fields
+from scheduling.specs import SliceSpec, TopologySpec
+
+KUEUE = "kueue.x-k8s.io"
+QUEUE_NAME = f"{KUEUE}/queue-name"
+PRIORITY_CLASS = f"{KUEUE}/priority-class"
+MAX_EXECUTION = f"{KUEUE}/max-exec-time-seconds"
+MIN_PARALLELISM = f"{KUEUE}/job-min-parallelism"
+ELASTIC = f"{KUEUE}/elastic-job"
+REQUIRED = f"{KUEUE}/podset-required-topology"
+PREFERRED = f"{KUEUE}/podset-preferred-topology"
+UNCONSTRAINED = f"{KUEUE}/podset-unconstrained-topology"
+SLICE_LEVEL = f"{KUEUE}/podset-slice-required-topology"
+SLICE_SIZE = f"{KUEUE}/podset-slice-size"
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+DURATION = "gpuplatform.io/expected-duration-seconds"
+CHECKPOINT = "gpuplatform.io/checkpoint-interval-seconds"
+
+SCHEDULING_NAMESPACES = frozenset(
+    ("scheduling.volcano.sh", "scheduling.k8s.io", "scheduling.x-k8s.io", "volcano.sh", KUEUE)
+)
+READ = frozenset(
+    (
+        QUEUE_NAME,
+        PRIORITY_CLASS,
+        MAX_EXECUTION,
+        MIN_PARALLELISM,
+        ELASTIC,
+        REQUIRED,
+        PREFERRED,
+        UNCONSTRAINED,
+        SLICE_LEVEL,
+        SLICE_SIZE,
+        VOLCANO_QUEUE,
+        *GROUP_NAMES,
+    )
+)
+# Known words of Kueue and Volcano that we keep and do not act on.
+NOT_HONOURED = frozenset(
+    (
+        f"{KUEUE}/admission-gated-by",
+        f"{KUEUE}/job-completions-equal-parallelism",
+        f"{KUEUE}/pod-group-name",
+        f"{KUEUE}/pod-group-total-count",
+        f"{KUEUE}/podset-group-name",
+        f"{KUEUE}/prebuilt-workload-name",
+        f"{KUEUE}/priority-boost",
+        f"{KUEUE}/retriable-in-group",
+        "volcano.sh/preemptable",
+        "volcano.sh/revocable-zone",
+    )
+)
+
+
+def check_keys(rows: Fields) -> None:
+    """Warn about annotations or labels in scheduling namespaces that nothing reads."""
+    for key in rows.body:
+        namespace, slash, _name = key.rpartition("/")
+        if key in NOT_HONOURED:
+            rows.report("FIELD_NOT_HONOURED", key, field=key)
+        elif slash and namespace in SCHEDULING_NAMESPACES and key not in READ:
+            rows.report("UNKNOWN_ANNOTATION", key, annotation=key)
+
+
+def group_of(annotations: Mapping[str, str]) -> str:
+    """Return the PodGroup that a pod joins, or ""."""
+    return next((annotations[name] for name in GROUP_NAMES if name in annotations), "")
+
+
+def seconds(rows: Fields, key: str) -> int | None:
+    """Return a positive number of seconds written as text or number."""
+    value = rows.body.get(key)
+    if value is None:
+        return None
+    if str(value).isascii() and str(value).isdecimal() and 0 < len(str(value)) <= len("999999999"):
+        return int(value) or None
+    rows.report("BAD_QUANTITY", key, value=str(value)[:64])
+    return None
+
+
+def topology_of(rows: Fields) -> TopologySpec | None:
+    """Return the topology request among a pod template's annotations (``admission.md`` K61)."""
+    asked = [key for key in (REQUIRED, PREFERRED, UNCONSTRAINED) if key in rows.body]
+    if not asked:
+        return None
+    if len(asked) > 1:
+        rows.report("BAD_VALUE", asked[1], value=asked[1], allowed=asked[0])
+    if asked[0] == UNCONSTRAINED:
+        return TopologySpec("unconstrained")
+    mode = "required" if asked[0] == REQUIRED else "preferred"
+    return TopologySpec(mode, str(rows.body[asked[0]]))
+
+
+def slice_of(rows: Fields) -> SliceSpec | None:
+    """Return the slice request among a pod template's annotations (K62): both keys or none."""
+    level, size = rows.body.get(SLICE_LEVEL), seconds(rows, SLICE_SIZE)
+    if level is None and size is None:
+        return None
+    if level is None or size is None:
+        rows.report("REQUIRED", SLICE_LEVEL if level is None else SLICE_SIZE)
+        return None
+    return SliceSpec(str(level), size)

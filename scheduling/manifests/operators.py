@@ -1,0 +1,123 @@
+"""Kinds of the training and Ray operators: PyTorchJob (kubeflow) and RayJob."""
+
+from gpuplatform.common.fields import Fields
+from scheduling.manifests.core import MOST_PODS
+from scheduling.manifests.part import Part
+from scheduling.manifests.pods import read_template
+from scheduling.manifests.work import Work, begin
+from scheduling.specs import PodSetSpec
+
+SUBMITTER = {"cpu": 500, "memory": 200 * 2**20}  # what Ray's operator gives its submitter pod
+
+
+def read_pytorch_job(part: Part) -> None:
+    """Read a PyTorchJob: one pod set per replica type, master first."""
+    work = begin(part)
+    spec = work.fields.child("spec", required=True)
+    types = spec.child("pytorchReplicaSpecs", required=True)
+    for name in ("Master", "Worker"):
+        if name in types:
+            _replicas(work, types.child(name), name.lower())
+    types.close()
+    _run_policy(work, spec.child("runPolicy"))
+    spec.accept("nprocPerNode")
+    spec.not_honoured("elasticPolicy")
+    spec.close()
+    work.fields.close()
+    part.specs.append(work.spec())
+
+
+def _replicas(work: Work, row: Fields, name: str) -> None:
+    count = row.integer("replicas", 1, maximum=MOST_PODS)
+    shape = read_template(row.child("template", required=True))
+    row.accept("restartPolicy")
+    row.close()
+    work.shapes.append(shape)
+    if count:
+        work.pod_sets.append(shape.as_pod_set(name, count))
+
+
+def _run_policy(work: Work, policy: Fields) -> None:
+    scheduling = policy.child("schedulingPolicy")
+    work.min_member = scheduling.integer("minAvailable")
+    work.own_priority_class = scheduling.text("priorityClass")
+    work.volcano_queue = scheduling.text("queue")
+    scheduling.not_honoured("minResources", "scheduleTimeoutSeconds")
+    scheduling.close()
+    work.max_retries = policy.integer("backoffLimit")
+    work.max_execution_time_s = policy.integer("activeDeadlineSeconds")
+    policy.accept("cleanPodPolicy", "ttlSecondsAfterFinished", "suspend")
+    policy.not_honoured("managedBy")
+    policy.close()
+
+
+def read_ray_job(part: Part) -> None:
+    """Read a RayJob: a head, the worker groups, and the submitter pod without GPU."""
+    work = begin(part)
+    spec = work.fields.child("spec", required=True)
+    cluster = spec.child("rayClusterSpec", required=True)
+    head = cluster.child("headGroupSpec", required=True)
+    head.accept("rayStartParams", "serviceType", "enableIngress", "headService")
+    _group(work, head, "head", 1)
+    for row in cluster.children("workerGroupSpecs"):
+        name = row.text("groupName", "worker")
+        _group(work, row, name, _workers(row))
+    cluster.accept("rayVersion")
+    cluster.not_honoured(
+        "enableInTreeAutoscaling", "autoscalerOptions", "gcsFaultToleranceOptions"
+    )
+    cluster.close()
+    _submitter(work, spec)
+    _job_fields(work, spec)
+    work.fields.close()
+    part.specs.append(work.spec())
+
+
+def _workers(row: Fields) -> int:
+    """Return how many pods a worker group has; it starts whole, without autoscaling."""
+    hosts = row.integer("numOfHosts", 1, minimum=1, maximum=MOST_PODS) or 1
+    replicas = row.integer("replicas", 1, maximum=MOST_PODS) or 0
+    least, most = row.integer("minReplicas", replicas), row.integer("maxReplicas", replicas)
+    if least != replicas:
+        row.report("FIELD_NOT_HONOURED", "minReplicas", field="minReplicas")
+    if most != replicas:
+        row.report("FIELD_NOT_HONOURED", "maxReplicas", field="maxReplicas")
+    row.accept("rayStartParams", "groupName")
+    row.not_honoured("suspend", "idleTimeoutSeconds", "scaleStrategy")
+    return replicas * hosts
+
+
+def _group(work: Work, row: Fields, name: str, count: int) -> None:
+    shape = read_template(row.child("template", required=True))
+    row.close()
+    work.shapes.append(shape)
+    if count:
+        work.pod_sets.append(shape.as_pod_set(name, count))
+
+
+def _submitter(work: Work, spec: Fields) -> None:
+    mode = spec.choice(
+        "submissionMode",
+        ("K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"),
+        "K8sJobMode",
+    )
+    if mode != "K8sJobMode":
+        spec.accept("submitterPodTemplate")
+        return
+    if "submitterPodTemplate" in spec:
+        shape = read_template(spec.child("submitterPodTemplate"))
+        work.pod_sets.append(shape.as_pod_set("submitter", 1))
+    else:
+        work.pod_sets.append(PodSetSpec("submitter", 1, SUBMITTER))
+
+
+def _job_fields(work: Work, spec: Fields) -> None:
+    work.max_execution_time_s = spec.integer("activeDeadlineSeconds")
+    work.max_retries = spec.integer("backoffLimit")
+    spec.accept(
+        "entrypoint", "jobId", "metadata", "runtimeEnvYAML", "shutdownAfterJobFinishes", "suspend"
+    )
+    spec.accept("submitterConfig", "ttlSecondsAfterFinished", "entrypointResources")
+    spec.accept("entrypointNumCpus", "entrypointNumGpus")
+    spec.not_honoured("clusterSelector", "deletionStrategy", "managedBy")
+    spec.close()

@@ -1,0 +1,224 @@
+"""Volcano's kinds of work: Job (``placement.md`` 2.2) and PodGroup (2.1)."""
+
+from gpuplatform.common.fields import Fields
+from scheduling.manifests.core import MOST_PODS
+from scheduling.manifests.part import Part
+from scheduling.manifests.pods import read_template
+from scheduling.manifests.work import Work, begin
+from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec
+
+RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
+EVICTION_EVENTS = ("PodEvicted", "*", "AnyEvent")
+
+
+def read_volcano_job(part: Part) -> None:
+    """Read a Volcano Job: a pod set per task, one gang of ``minAvailable`` pods."""
+    work = begin(part)
+    work.is_volcano = True
+    spec = work.fields.child("spec", required=True)
+    topology = read_network_topology(spec)
+    for row in spec.children("tasks", required=True):
+        _task(work, row, topology)
+    pods = sum(pod_set.count for pod_set in work.pod_sets)
+    work.min_member = spec.integer("minAvailable", pods, maximum=MOST_PODS)
+    work.volcano_queue = spec.text("queue")
+    work.own_priority_class = spec.text("priorityClassName")
+    work.expected_duration_s = _estimate(spec)
+    work.max_retries = spec.integer("maxRetry")
+    _policies(spec)
+    spec.accept("plugins", "schedulerName", "ttlSecondsAfterFinished", "volumes")
+    spec.not_honoured("minSuccess")
+    spec.close()
+    work.fields.close()
+    part.specs.append(work.spec())
+
+
+def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
+    name = row.text("name", required=True)
+    count = row.integer("replicas", 1, maximum=MOST_PODS) or 0
+    shape = read_template(row.child("template", required=True))
+    least = row.integer("minAvailable", maximum=MOST_PODS)
+    if least is not None:
+        work.role_minima[name] = least
+    _policies(row)
+    row.accept("maxRetry")
+    row.not_honoured("dependsOn", "partitionPolicy", "subGroupPolicy")
+    if row.text("topologyPolicy", "none") != "none":
+        row.not_honoured("topologyPolicy")
+    row.close()
+    work.shapes.append(shape)
+    if count:
+        pod_set = shape.as_pod_set(name, count)
+        work.pod_sets.append(_together(pod_set, topology))
+
+
+def _together(pod_set: PodSetSpec, topology: TopologySpec | None) -> PodSetSpec:
+    """Return the pod set under the job's topology, unless its pods ask for their own."""
+    if topology is None or pod_set.topology is not None:
+        return pod_set
+    return PodSetSpec(
+        name=pod_set.name,
+        count=pod_set.count,
+        requests=pod_set.requests,
+        min_count=pod_set.min_count,
+        node_selector=pod_set.node_selector,
+        tolerations=pod_set.tolerations,
+        topology=topology,
+        slice=pod_set.slice,
+    )
+
+
+def read_network_topology(spec: Fields) -> TopologySpec | None:
+    """Return Volcano's constraint as a level and a mode (``decisions.md`` 5).
+
+    A tier number becomes the level ``tier:n``: the host is tier 0, the level above it tier 1.
+    """
+    if "networkTopology" not in spec:
+        return None
+    row = spec.child("networkTopology")
+    hard = row.choice("mode", ("hard", "soft"), "hard") == "hard"
+    level = _tier(row)
+    named = row.text("highestTierName")
+    if level and named:
+        row.report("BAD_VALUE", "highestTierName", value=named, allowed="highestTierAllowed alone")
+    row.close()
+    level = level or named
+    if level:
+        return TopologySpec("required" if hard else "preferred", level)
+    if hard:
+        row.report("TOPOLOGY_LEVEL_MISSING")
+    return TopologySpec("unconstrained")
+
+
+def _tier(row: Fields) -> str:
+    """Return the level of ``highestTierAllowed``; a name in the number's place is a name."""
+    value = row.raw("highestTierAllowed")
+    if isinstance(value, str) and value and not value.isdecimal():
+        row.report("LEVEL_AS_NAME", "highestTierAllowed", level=value[:64])
+        return value
+    if isinstance(value, str) and value:
+        return f"tier:{int(value[:9])}"
+    tier = row.integer("highestTierAllowed", maximum=64)
+    return "" if tier is None else f"tier:{tier}"
+
+
+def _estimate(spec: Fields) -> int | None:
+    """Return ``runningEstimate`` (``1h30m``, ``90s``) in seconds."""
+    text = spec.text("runningEstimate")
+    if not text:
+        return None
+    scales, total, digits = {"h": 3600, "m": 60, "s": 1}, 0.0, ""
+    for character in text:
+        if character.isdigit() or character == ".":
+            digits += character
+        elif character in scales and digits.count(".") <= 1 and digits.strip("."):
+            total, digits = total + float(digits) * scales[character], ""
+        else:
+            break
+    else:
+        if not digits and 0 < total < 2**31:
+            return round(total)
+    spec.report("BAD_QUANTITY", "runningEstimate", value=text[:64])
+    return None
+
+
+def _policies(row: Fields) -> None:
+    """Warn where a restart answers every eviction: nothing keeps it from going on for ever."""
+    for policy in row.children("policies"):
+        events = [policy.text("event"), *policy.texts("events")]
+        restarts = policy.text("action") in RESTARTS
+        policy.accept("exitCode", "timeout")
+        if restarts and any(event in EVICTION_EVENTS for event in events):
+            policy.report("RESTART_WITHOUT_MIN_RUNTIME", "event")
+        policy.close()
+
+
+def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: bool) -> None:
+    """Read a PodGroup: one gang of ``members``, or of what ``minResources`` announce.
+
+    ``owned_elsewhere``: the members are a Job's pods, which makes a gang of its own; they are
+    only looked at.
+    """
+    work = begin(part)
+    work.is_volcano = True
+    spec = work.fields.child("spec", required=True)
+    least = spec.integer("minMember", 0, maximum=MOST_PODS) or 0
+    work.min_member = least or None
+    work.role_minima = {
+        role: int(count) for role, count in spec.quantities("minTaskMember").items()
+    }
+    work.volcano_queue = spec.text("queue")
+    work.own_priority_class = spec.text("priorityClassName")
+    declared = spec.quantities("minResources")
+    topology = read_network_topology(spec)
+    spec.not_honoured("subGroupPolicy")
+    spec.close()
+    work.fields.close()
+    pod_sets = _members(members) or _announced(declared, least)
+    work.pod_sets = [_together(pod_set, topology) for pod_set in pod_sets]
+    _check_members(part, members, declared, least)
+    made = work.spec()
+    if not owned_elsewhere or pod_sets:
+        part.specs.append(made)
+
+
+def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
+    """Return the members' pod sets, equal pods together, each under a name of its own."""
+    found: list[PodSetSpec] = []
+    for member in members:
+        for pod_set in member.pod_sets:
+            alike = next((n for n, p in enumerate(found) if _alike(p, pod_set)), None)
+            if alike is None:
+                name = pod_set.name if len(members) == 1 else f"pods-{len(found)}"
+                found.append(_counted(pod_set, name, pod_set.count))
+            else:
+                kept = found[alike]
+                found[alike] = _counted(kept, kept.name, kept.count + pod_set.count)
+    return found
+
+
+def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
+    return (one.requests, one.node_selector, one.tolerations, one.topology) == (
+        other.requests,
+        other.node_selector,
+        other.tolerations,
+        other.topology,
+    )
+
+
+def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:
+    return PodSetSpec(
+        name=name,
+        count=count,
+        requests=pod_set.requests,
+        node_selector=pod_set.node_selector,
+        tolerations=pod_set.tolerations,
+        topology=pod_set.topology,
+        slice=pod_set.slice,
+    )
+
+
+def _announced(declared: dict[str, int], least: int) -> list[PodSetSpec]:
+    """Return pods that ask together for exactly what a PodGroup without pods announces."""
+    if not declared or not least:
+        return []
+    each = {resource: amount // least for resource, amount in declared.items()}
+    odd = {resource: amount - each[resource] * least for resource, amount in declared.items()}
+    if not any(odd.values()):
+        return [PodSetSpec("members", least, each)]
+    last = {resource: each[resource] + odd[resource] for resource in declared}
+    rest = [PodSetSpec("members", least - 1, each)] if least > 1 else []
+    return [*rest, PodSetSpec("last", 1, last)]
+
+
+def _check_members(
+    part: Part, members: list[WorkloadSpec], declared: dict[str, int], least: int
+) -> None:
+    """Compare what the group says with the pods that came with it (G10, G17)."""
+    pods = sum(pod_set.count for member in members for pod_set in member.pod_sets)
+    if not pods and least:  # with some pods, the rules compare the two
+        part.report("GANG_LARGER_THAN_POD_COUNT", "spec.minMember", min_member=least, pods=pods)
+    asked = {r for member in members for pod_set in member.pod_sets for r in pod_set.requests}
+    missing = sorted(asked - declared.keys())
+    if declared and missing:
+        part.report("DEMAND_MISMATCH", "spec.minResources", missing=", ".join(missing))

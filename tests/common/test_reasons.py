@@ -1,0 +1,82 @@
+"""Every code has a sentence, and sentences say the numbers the way people do."""
+
+import pytest
+
+from gpuplatform.common import reasons
+from scheduling.engine import terms
+
+CODES = [
+    code.value
+    for family in (
+        terms.PendingReason,
+        terms.BlockerCode,
+        terms.EvictionReason,
+        terms.PreemptionReason,
+        terms.DiagnosticCode,
+    )
+    for code in family
+]
+BLAME = ("you must", "invalid", "illegal", "failed to", "error", "wrong")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_word_of_the_engine_has_a_sentence(code: str) -> None:
+    assert code in reasons.REGISTRY
+
+
+@pytest.mark.parametrize("code", sorted(reasons.REGISTRY))
+def test_sentences_are_whole_plain_and_without_blame(code: str) -> None:
+    reason = reasons.REGISTRY[code]
+
+    words = str(reason.sentence)
+    assert words.rstrip().endswith((".", "?", "{why}"))
+    assert not any(blame in words.lower() for blame in BLAME)
+    assert reason.severity in {reasons.ERROR, reasons.WARNING, reasons.INFO}
+    assert reasons.sentence(code, {})  # what is not known never breaks a page
+
+
+@pytest.mark.parametrize(
+    ("code", "numbers", "words"),
+    [
+        (
+            "NEVER_FITS_QUEUE",
+            {"queue": "cq", "resource": "nvidia.com/gpu", "need": 32, "ceiling": 24}
+            | {"largest_gang": 6, "pods": 8},
+            "cq can never give 32 GPUs: its ceiling is 24 GPUs, which is 6 of 8 pods.",
+        ),
+        (
+            "NEVER_FITS_QUEUE",  # as the blocker IMPOSSIBLE has it
+            {"where": "cq", "resource": "nvidia.com/gpu", "needed": 5, "available": 1},
+            "cq can never give 5 GPUs: its ceiling is 1 GPU.",
+        ),
+        (
+            "QUOTA_NOMINAL",
+            {"where": "cq", "resource": "cpu", "needed": 128_000, "available": 500},
+            "Needs 128 CPU; the nominal quota of cq has 500m CPU left.",
+        ),
+        (
+            "FLAVOR_MISMATCH",
+            {"flavor": "a100", "cause": "TopologyLevelNotFound", "level": "rack"},
+            "The topology of flavor a100 has no level rack.",
+        ),
+        (
+            "FLAVOR_MISMATCH",
+            {"where": "a100", "label": "zone", "asks": "x", "has": "y"},
+            "Flavor a100 has zone=y; the pods ask for zone=x.",
+        ),
+    ],
+)
+def test_numbers_are_said_the_way_people_say_them(
+    code: str, numbers: dict[str, str | int], words: str
+) -> None:
+    assert reasons.sentence(code, numbers) == words
+
+
+def test_an_unknown_code_speaks_for_itself_and_counts_as_an_error() -> None:
+    assert reasons.sentence("NEWS", {}) == "NEWS"
+    assert reasons.severity("NEWS") == reasons.ERROR
+
+
+def test_a_next_step_that_lacks_a_number_is_left_out() -> None:
+    assert reasons.next_step("NEVER_FITS_QUEUE", {}) == ""
+    assert "4 GPUs" in reasons.next_step("NEVER_FITS_QUEUE", {"ceiling": 4})

@@ -1,0 +1,209 @@
+"""``/api/v1/workloads/`` and ``/api/v1/nodes/``: the contract, the pages, who sees what."""
+
+from typing import Any
+
+import pytest
+
+from scheduling.models import Workload
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
+
+PATH = "/api/v1/workloads/"
+GPU = "nvidia.com/gpu"
+BODY = {
+    "name": "train",
+    "namespace": "ns-datos",
+    "queue": "lq-datos",
+    "pod_sets": [{"name": "main", "count": 2, "requests": {GPU: 1, "cpu": "500m"}}],
+}
+WHOLE = {
+    **BODY,
+    "pod_sets": [
+        {
+            "name": "main",
+            "count": 2,
+            "requests": {GPU: "1"},
+            "node_selector": {"accelerator": "h100-sxm"},
+            "tolerations": [{"key": GPU, "operator": "Exists"}],
+            "topology": {"mode": "unconstrained"},
+            "device_locality": "any",
+        }
+    ],
+    "priority": 5,
+    "labels": {"project": "x"},
+    "annotations": {"note": "any text, really"},
+    "min_member": 2,
+    "role_minima": {"main": 2},
+    "preemptible": False,
+    "expected_duration_s": 600,
+    "on_failure": "fail",
+    "max_retries": 0,
+    "template": {"any": ["thing"]},
+}
+
+
+@pytest.fixture
+def only_gpus() -> dict[str, Any]:
+    return {**BODY, "pod_sets": [{"name": "main", "count": 2, "requests": {GPU: 1}}]}
+
+
+def test_the_whole_contract_is_taken(lea: Any, send: Any) -> None:
+    response = send(lea, "POST", PATH, WHOLE)
+
+    answer = response.json()
+    assert response.status_code == 201
+    assert response["Location"] == f"{PATH}{answer['uid']}/"
+    assert (answer["status"], answer["team"], answer["gpus"]) == ("pending", "datos", 2)
+    kept = {(warning["code"], warning["path"]) for warning in answer["warnings"]}
+    assert kept == {("FIELD_NOT_HONOURED", "on_failure"), ("FIELD_NOT_HONOURED", "max_retries")}
+    assert answer["template"] == {"any": ["thing"]}
+    assert answer["pod_sets"][0]["requests"] == {GPU: 1}
+    assert [event["kind"] for event in answer["events"]] == ["submitted"]
+    assert send(lea, "GET", response["Location"]).json()["uid"] == answer["uid"]
+
+
+def test_a_resource_without_quota_is_named(lea: Any, send: Any) -> None:
+    response = send(lea, "POST", PATH, BODY)
+
+    assert response.status_code == 422
+    (error,) = response.json()["errors"]
+    assert (error["code"], error["numbers"]["resource"]) == ("UNCOVERED_RESOURCE", "cpu")
+
+
+def test_the_same_name_twice_is_a_conflict(
+    lea: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    send(lea, "POST", PATH, only_gpus)
+
+    response = send(lea, "POST", PATH, only_gpus)
+
+    assert response.status_code == 409
+    assert response.json()["type"] == "urn:gpuplatform:problem:name_taken"
+
+
+def test_a_dry_run_answers_and_keeps_nothing(
+    lea: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    response = send(lea, "POST", f"{PATH}?dry_run=All", only_gpus)
+
+    assert (response.status_code, response.json()["dry_run"]) == (200, True)
+    assert not Workload.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("who", "status", "seen"),
+    [
+        ("ada", 200, 1),
+        ("fin", 200, 1),
+        ("aud", 200, 1),
+        ("lea", 200, 1),
+        ("ian", 404, 0),
+        ("eve", 404, 0),
+    ],
+)
+def test_a_foreign_workload_is_not_there(  # noqa: PLR0917
+    who: str,
+    status: int,
+    seen: int,
+    cast: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    address = send(cast.lea, "POST", PATH, only_gpus)["Location"]
+    person = getattr(cast, who)
+
+    assert len(send(person, "GET", PATH).json()["results"]) == seen
+    assert send(person, "GET", address).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("who", "status"),
+    [("ada", 204), ("lea", 204), ("ian", 404), ("aud", 403), ("fin", 403)],
+)
+def test_who_may_cancel(
+    who: str,
+    status: int,
+    cast: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    address = send(cast.lea, "POST", PATH, only_gpus)["Location"]
+
+    assert send(getattr(cast, who), "DELETE", address).status_code == status
+    assert (Workload.objects.get().status == "finished") == (status == 204)
+
+
+def test_what_has_ended_cannot_be_cancelled(
+    lea: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    address = send(lea, "POST", PATH, only_gpus)["Location"]
+    send(lea, "DELETE", address)
+
+    assert send(lea, "DELETE", address).status_code == 409
+
+
+def test_pages_lead_through_all_rows_newest_first(
+    lea: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    for number in range(5):
+        send(lea, "POST", PATH, {**only_gpus, "name": f"w{number}"})
+
+    names, address = [], f"{PATH}?limit=2"
+    while address:
+        page = send(lea, "GET", address).json()
+        names += [row["name"] for row in page["results"]]
+        address = (page["next"] or "").removeprefix("http://testserver")
+
+    assert names == ["w4", "w3", "w2", "w1", "w0"]
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("state=pending", 2),
+        ("state=pending,running", 2),
+        ("state=running", 0),
+        ("queue=lq-datos", 2),
+        ("queue=other", 0),
+        ("team=datos", 2),
+        ("team=ia", 0),
+        ("name=train", 1),
+        ("namespace=ns-datos&name=eval", 1),
+    ],
+)
+def test_filters_narrow_the_list(
+    query: str,
+    count: int,
+    lea: Any,
+    send: Any,
+    only_gpus: dict[str, Any],
+) -> None:
+    send(lea, "POST", PATH, only_gpus)
+    send(lea, "POST", PATH, {**only_gpus, "name": "eval"})
+
+    assert len(send(lea, "GET", f"{PATH}?{query}").json()["results"]) == count
+
+
+def test_nodes_are_listed_with_what_they_offer(eve: Any, send: Any) -> None:
+    (node,) = send(eve, "GET", "/api/v1/nodes/").json()["results"]
+
+    assert (node["name"], node["allocatable"][GPU]) == ("h100-node-01", 4)
+
+
+def test_the_schema_is_served_and_its_reader_loads_nothing_from_elsewhere(
+    send: Any,
+) -> None:
+    schema = send(None, "GET", "/api/v1/openapi.json").json()
+    page = send(None, "GET", "/api/docs/").content.decode()
+
+    assert {PATH, "/api/v1/manifests/", "/api/v1/nodes/"} <= schema["paths"].keys()
+    assert schema["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
+    assert "://" not in page.replace("http://testserver", "")

@@ -1,0 +1,17 @@
+"""A cycle reads in several queries while others commit; the order of the queries is a rule."""
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from scheduling.loader import load
+
+
+def test_workloads_are_read_before_their_pod_sets(db: None) -> None:
+    """Else one submitted in between has no pods yet, and a gang without pods fits everywhere."""
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        load()
+    tables = [query["sql"].split(" FROM ")[1].split()[0].strip('"') for query in captured]
+    read = [table for table in tables if table in {"scheduling_workload", "scheduling_podset"}]
+    assert read == ["scheduling_workload", "scheduling_podset"]
