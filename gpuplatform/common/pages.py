@@ -150,7 +150,8 @@ def wanted_format(request: HttpRequest) -> str:
 
 def is_fragment(request: HttpRequest) -> bool:
     """Return whether htmx asks for a part of the page only."""
-    return bool(getattr(request, "htmx", False)) and not getattr(request, "htmx").boosted  # noqa: B009
+    details = getattr(request, "htmx", None)
+    return bool(details) and not getattr(details, "boosted", False)
 
 
 def rows_response(

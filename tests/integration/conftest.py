@@ -1,0 +1,36 @@
+"""One stack per test."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.integration.stack import Stack, stack_on
+
+_numbers = count(1)
+
+
+@pytest.fixture
+def empty_stack(postgresql_url: str, broker_url: str, tmp_path: Path) -> Iterator[Stack]:
+    """The product as processes on an empty PostgreSQL database and a broker; nothing runs yet."""
+    with stack_on(postgresql_url, broker_url, tmp_path, next(_numbers) % 60) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def migrated(
+    postgresql_url: str, broker_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a migrated database to copy."""
+    home = tmp_path_factory.mktemp("migrated")
+    with stack_on(postgresql_url, broker_url, home, 0) as made:
+        made.manage("migrate", "--no-input")
+        yield made.database_url.rsplit("/", 1)[1]
+
+
+@pytest.fixture
+def stack(postgresql_url: str, broker_url: str, migrated: str, tmp_path: Path) -> Iterator[Stack]:
+    """The product as processes on a migrated PostgreSQL database and a broker."""
+    with stack_on(postgresql_url, broker_url, tmp_path, next(_numbers) % 60, migrated) as made:
+        yield made
