@@ -6,15 +6,15 @@ from queues import editors, views
 
 urlpatterns = [
     path("queues/new/", editors.queue_edit, name="queue-new"),
-    path("queues/<str:name>/edit/", editors.queue_edit, name="queue-edit"),
+    path("queues/<name:name>/edit/", editors.queue_edit, name="queue-edit"),
     path("cohorts/new/", editors.cohort_edit, name="cohort-new"),
-    path("cohorts/<str:name>/edit/", editors.cohort_edit, name="cohort-edit"),
+    path("cohorts/<name:name>/edit/", editors.cohort_edit, name="cohort-edit"),
     path("teams/", views.teams_page, name="teams"),
     path("teams/new/", editors.team_edit, name="team-new"),
-    path("teams/<str:name>/", views.team_page, name="team"),
-    path("teams/<str:name>/edit/", editors.team_edit, name="team-edit"),
-    path("teams/<str:name>/members/", views.team_member, name="team-member"),
-    path("teams/<str:name>/namespaces/", views.team_namespace, name="team-namespace"),
-    path("teams/<str:name>/local-queues/", views.team_local_queue, name="team-local-queue"),
+    path("teams/<name:name>/", views.team_page, name="team"),
+    path("teams/<name:name>/edit/", editors.team_edit, name="team-edit"),
+    path("teams/<name:name>/members/", views.team_member, name="team-member"),
+    path("teams/<name:name>/namespaces/", views.team_namespace, name="team-namespace"),
+    path("teams/<name:name>/local-queues/", views.team_local_queue, name="team-local-queue"),
     path("audit/", views.audit_page, name="audit"),
 ]

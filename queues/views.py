@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common.models import AuditEntry
-from gpuplatform.common.pages import Viewer, rows_response, wanted_format
+from gpuplatform.common.pages import Viewer, asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues import pages
 from queues.access import Actor, actor_of, demand, require, visible, visible_audit
@@ -167,7 +167,7 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     """Show who changed what, when and why."""
     entries = visible_audit(AuditEntry.objects.all(), actor_of(request))
     names = ("actor_name", "action", "subject_kind", "q")
-    wanted = {name: request.GET.get(name, "") for name in names}
+    wanted = {name: asked(request, name) for name in names}
     rows = pages.audit_rows(entries, **wanted)
     if wanted_format(request):
         cells = pages.audit_cells(rows.iterator(chunk_size=1_000))

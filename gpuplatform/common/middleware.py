@@ -23,6 +23,7 @@ class RequestIdMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer ``request`` under its id."""
         given = request.headers.get("X-Request-ID", "")
         request_id = given if _ACCEPTABLE.fullmatch(given) else uuid.uuid4().hex
         token = _request_id.set(request_id)

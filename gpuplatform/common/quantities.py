@@ -30,7 +30,7 @@ def parse_quantity(resource: str, text: object) -> int:
         ValueError: not a quantity, negative, or larger than 64 bits can hold.
     """
     if isinstance(text, bool) or not isinstance(text, int | float | str):
-        raise ValueError(f"{text!r} is not a quantity")
+        raise ValueError(f"{text!r} is not a quantity")  # noqa: TRY004  # one kind of refusal
     match = _QUANTITY.fullmatch(str(text)) if len(str(text)) <= 64 else None  # noqa: PLR2004
     if match is None:
         raise ValueError(f"{str(text)[:64]!r} is not a quantity")
@@ -49,7 +49,7 @@ def parse_quantity(resource: str, text: object) -> int:
 
 
 def format_quantity(resource: str, amount: int) -> str:
-    """Return an amount in canonical units the way people write it: ``128``, ``500m``, ``512Gi``."""
+    """Return a canonical amount the way people write it: ``128``, ``500m``, ``512Gi``."""
     if resource == "cpu":
         return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
     if "memory" in resource or "storage" in resource:

@@ -121,13 +121,16 @@ class QueueForm(EditForm):
         )
 
     def _selector(self, kept: Mapping[str, object] | None) -> Mapping[str, object] | None:
-        match self.cleaned_data["admits"]:
+        names = self.cleaned_data["namespaces"].replace(",", " ").split()
+        admits = self.cleaned_data["admits"]
+        if _admission_of(kept) == (admits, " ".join(names) if admits == NAMED else ""):
+            return kept  # however it is spelled: an untouched form changes nothing
+        match admits:
             case "all":
                 return {}
             case "none":
                 return None
             case "named":
-                names = self.cleaned_data["namespaces"].replace(",", " ").split()
                 wanted = {"key": _NAMESPACE, "operator": "In", "values": names}
                 return {"matchExpressions": [wanted]}
             case _:

@@ -18,7 +18,9 @@ class TeamForm(EditForm):
     )
     display_name = forms.CharField(label=_("Shown as"), max_length=100)
     cost_center = forms.CharField(label=_("Cost centre"), max_length=64, required=False)
-    accounting_mode = forms.ChoiceField(label=_("Accounting"), choices=AccountingMode.choices)
+    accounting_mode = forms.ChoiceField(
+        label=_("Accounting"), choices=AccountingMode.choices, initial=AccountingMode.SHOWBACK
+    )
     description = forms.CharField(
         label=_("Description"), widget=forms.Textarea(attrs={"rows": 2}), required=False
     )

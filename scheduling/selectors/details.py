@@ -1,0 +1,159 @@
+"""One queue, one cohort: everything on their pages."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from gpuplatform.common.bars import QuotaBar
+from gpuplatform.common.models import AuditEntry
+from queues.access import Actor
+from queues.models import ClusterQueue, Cohort, LocalQueue
+from scheduling.engine.quota import Kind
+from scheduling.engine.snapshot import Quota
+from scheduling.models import Workload
+from scheduling.selectors.history import HourlyUse, quota_use
+from scheduling.selectors.loans import Loan, open_loans
+from scheduling.selectors.quotas import (
+    Board,
+    FlavorBars,
+    bars_by_flavor,
+    load_board,
+    queue_bars,
+    queue_state,
+)
+from scheduling.selectors.workloads import Waiting, waiting_rows
+
+SHOWN = 50
+CHANGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one column in words' reach."""
+
+    bar: QuotaBar
+    quota: Quota
+
+
+@dataclass(frozen=True)
+class QueuePage:
+    """One cluster queue."""
+
+    board: Board
+    queue: ClusterQueue
+    bars: list[QuotaBar]
+    limits: list[Limits]
+    state: str
+    doors: list[LocalQueue]
+    borrowing: list[Loan]
+    lending: list[Loan]
+    waiting: list[Waiting]
+    waiting_count: int
+    holding: list[Any]
+    holding_count: int
+    use: HourlyUse
+    changes: list[AuditEntry]
+
+
+def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
+    """Return one queue's page; None where the actor may not see it."""
+    whole = load_board(actor)
+    if name not in whole.queues:
+        return None
+    board = replace(
+        whole,
+        queues={name: whole.queues[name]},
+        rows=tuple(r for r in whole.rows if r.kind is Kind.QUEUE and r.name == name),
+    )
+    bars, limits = queue_bars(board, name), {}
+    for row in board.rows:
+        limits[row.flavor, row.resource] = board.quota(row)
+    known = [w for w in board.snapshot.workloads if w.queue == name]
+    pending = [w.key for w in known if w.admission is None]
+    held = [w.key for w in known if w.admission is not None]
+    return QueuePage(
+        board=board,
+        queue=board.queues[name],
+        bars=bars,
+        limits=[Limits(bar, limits[bar.label, bar.resource]) for bar in bars],
+        state=queue_state(board, name),
+        doors=[door for door in board.local_queues if door.cluster_queue == name],
+        borrowing=open_loans(actor, now, borrower=name),
+        lending=open_loans(actor, now, lender=name),
+        waiting=_waiting(pending),
+        waiting_count=len(pending),
+        holding=_holding(held),
+        holding_count=len(held),
+        use=quota_use(actor, now, name),
+        changes=list(_changes("ClusterQueue", name)),
+    )
+
+
+def _waiting(keys: list[str]) -> list[Waiting]:
+    rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
+    ordered = rows.order_by("position", "created_at", "uid")[:SHOWN]
+    return waiting_rows(ordered)
+
+
+def _holding(keys: list[str]) -> list[Workload]:
+    rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
+    return list(rows.order_by("-admitted_at", "uid")[:SHOWN])
+
+
+def _changes(kind: str, name: str) -> Any:
+    return AuditEntry.objects.filter(subject_kind=kind, subject=name).order_by("-id")[:CHANGES]
+
+
+@dataclass(frozen=True)
+class CohortPage:
+    """One cohort with everything below it that the reader may see."""
+
+    cohort: Cohort
+    parent: str | None
+    children: list[str]
+    queues: list[ClusterQueue]
+    flavors: list[FlavorBars]
+    own_quota: list[tuple[str, str, Quota]]
+    loans: list[Loan]
+    changes: list[AuditEntry]
+
+
+def cohort_page(actor: Actor, name: str, now: datetime) -> CohortPage | None:
+    """Return one cohort's page; a team sees those that hold a queue of its own."""
+    board = load_board(actor)
+    inside = _inside(board, name)
+    own = {
+        queue.name: queue
+        for queue in board.queues.values()
+        if board.snapshot.cluster_queues[queue.name].cohort in inside
+    }
+    cohort = Cohort.objects.filter(name=name).select_related("parent").first()
+    if cohort is None or not (own or actor.sees_everything):
+        return None
+    rows = tuple(row for row in board.rows if row.kind is Kind.QUEUE and row.name in own)
+    quotas = board.snapshot.cohorts[name].quotas if name in board.snapshot.cohorts else {}
+    return CohortPage(
+        cohort=cohort,
+        parent=cohort.parent.name if cohort.parent else None,
+        children=sorted(c.name for c in board.snapshot.cohorts.values() if c.parent == name),
+        queues=sorted(own.values(), key=lambda queue: queue.name),
+        flavors=bars_by_flavor(replace(board, rows=rows)),
+        own_quota=[(fr.flavor, fr.resource, quota) for fr, quota in sorted(quotas.items())]
+        if actor.sees_everything
+        else [],
+        loans=[
+            loan for loan in open_loans(actor, now) if loan.borrower in own or loan.lender in own
+        ],
+        changes=list(_changes("Cohort", name)) if actor.sees_everything else [],
+    )
+
+
+def _inside(board: Board, name: str) -> set[str]:
+    """Return a cohort and all cohorts below it."""
+    inside = {name}
+    grew = True
+    while grew:
+        below = {c.name for c in board.snapshot.cohorts.values() if c.parent in inside}
+        grew = not below <= inside
+        inside |= below
+    return inside

@@ -1,0 +1,154 @@
+"""The overview's findings: key numbers, who waits beside a borrower, the last decisions."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import QuerySet
+from django.utils.functional import cached_property
+
+from queues.access import Actor, visible
+from queues.models import ClusterQueue
+from scheduling.engine.snapshot import GPU, Snapshot, Workload
+from scheduling.engine.terms import Status
+from scheduling.models import Cycle, WorkloadEvent
+from scheduling.models import Workload as Workloads
+from scheduling.selectors.history import Borrower, HourlyUse, borrowed_over_time, quota_use
+from scheduling.selectors.loans import Loan, open_loans
+from scheduling.selectors.quotas import Board, load_board
+from scheduling.selectors.workloads import Waiting, waiting_rows
+
+DECISIONS = (
+    "admitted",
+    "evicted",
+    "finished",
+    "cancelled",
+    "requeued",
+    "deactivated",
+)
+SHOWN = 10
+
+
+class Starved(NamedTuple):
+    """A queue that waits below its nominal while others hold what it lent."""
+
+    queue: ClusterQueue
+    flavor: str
+    waits_for: int
+    reclaimable: int
+    borrowers: list[Loan]
+
+
+class Numbers(NamedTuple):
+    """Key numbers in GPUs. For a team ``total`` is its quota, for the platform all GPUs."""
+
+    total: int
+    usable: int
+    used: int
+    borrowed: int
+    loans: int
+    lent: int
+    idle: int
+    pending: int
+    waiting: int
+
+
+@dataclass
+class Overview:
+    """Everything on the first page, read once."""
+
+    board: Board
+    now: datetime
+    loans: list[Loan]
+    use: HourlyUse
+    decisions: list[WorkloadEvent]
+    cycle: Cycle | None
+    longest: Waiting | None
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Return the key numbers: of the platform, or of the reader's own queues."""
+        rows, snapshot = self.board.gpu_rows, self.board.snapshot
+        waiting = [w for w in snapshot.workloads if w.admission is None and self._own(w)]
+        nominal = sum(row.nominal for row in rows)
+        platform = self.board.actor.sees_everything
+        total = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes)
+        usable = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes if node.usable)
+        used = gpus_held(snapshot) if platform else sum(row.used for row in rows)
+        return Numbers(
+            total=total if platform else nominal,
+            usable=usable if platform else nominal,
+            used=used,
+            borrowed=sum(row.borrowed for row in rows),
+            loans=len(self.loans),
+            lent=sum(row.lent for row in rows),
+            idle=max(0, usable - used) if platform else sum(row.idle for row in rows),
+            pending=sum(gpus_of(workload) for workload in waiting),
+            waiting=len(waiting),
+        )
+
+    def _own(self, workload: Workload) -> bool:
+        return self.board.actor.sees_everything or workload.queue in self.board.queues
+
+    @cached_property
+    def starved(self) -> list[Starved]:
+        """Return queues below nominal that wait while their quota is on loan, worst first."""
+        found = []
+        for row in self.board.gpu_rows:
+            if not (row.pending and row.lent and row.used < row.nominal):
+                continue
+            takers = [
+                loan
+                for loan in self.loans
+                if loan.lender == row.name and loan.flavor == row.flavor
+            ]
+            reclaimable = min(row.lent, row.pending, row.nominal - row.used)
+            queue = self.board.queues[row.name]
+            found.append(Starved(queue, row.flavor, row.pending, reclaimable, takers))
+        return sorted(found, key=lambda starved: -starved.reclaimable)
+
+    @cached_property
+    def borrowers(self) -> tuple[list[datetime], list[Borrower]]:
+        """Return borrowed GPUs over time."""
+        return borrowed_over_time(self.board.actor, self.now)
+
+
+def gpus_of(workload: Workload) -> int:
+    """Return the GPUs of a whole gang."""
+    return sum(p.requests.get(GPU, 0) * p.count for p in workload.pod_sets)
+
+
+def gpus_held(snapshot: Snapshot) -> int:
+    """Return the GPUs that work holds, and those that pods outside the platform hold."""
+    unmanaged = sum(node.unmanaged.get(GPU, 0) for node in snapshot.nodes)
+    return unmanaged + sum(gpus_of(w) for w in snapshot.workloads if w.admission is not None)
+
+
+def load_overview(actor: Actor, now: datetime) -> Overview:
+    """Read the first page in a fixed number of queries."""
+    return Overview(
+        board=load_board(actor),
+        now=now,
+        loans=open_loans(actor, now),
+        use=quota_use(actor, now),
+        decisions=list(last_decisions(actor)[:SHOWN]),
+        longest=longest_wait(actor),
+        cycle=Cycle.objects.defer("snapshot", "plan", "memory", "work").first(),
+    )
+
+
+def longest_wait(actor: Actor) -> Waiting | None:
+    """Return the workload that waits longest, and what blocks it first. 1 query."""
+    pending = visible(Workloads.objects.filter(status=Status.PENDING.value), actor)
+    return next(iter(waiting_rows(pending.order_by("created_at", "uid")[:1])), None)
+
+
+def last_decisions(actor: Actor) -> QuerySet[WorkloadEvent]:
+    """Return what was decided about workloads that the actor may see, newest first."""
+    events = WorkloadEvent.objects.filter(kind__in=DECISIONS)
+    return (
+        visible(events, actor, "workload__team")
+        .select_related("workload__team", "other")
+        .defer("workload__template", "other__template")
+        .order_by("-id")
+    )

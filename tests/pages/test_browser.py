@@ -1,0 +1,107 @@
+"""The pages in a real browser: they work, are accessible, and ask nobody but this machine."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here"),
+]
+SIZES = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 390, "height": 844}}
+
+
+@pytest.fixture
+def page(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A browser page; afterwards: no error in its console, no request to another host."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs beside us
+    with sync_playwright() as tool:
+        browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        tab = browser.new_page(base_url=live_server.url, viewport=SIZES["wide"])
+        errors, foreign = [], []
+        tab.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        here = (live_server.url, "data:", "blob:")
+        tab.on("request", lambda r: None if r.url.startswith(here) else foreign.append(r.url))
+        yield tab
+        browser.close()
+    assert (errors, foreign) == ([], [])
+
+
+def sign_in(page: Any, name: str = "ada") -> None:
+    page.goto("/login/")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", "correct horse battery")
+    page.click("button[type=submit]")
+    page.wait_for_url("**/")
+
+
+def serious(page: Any) -> list[tuple[str, str]]:
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    found = Axe().run(page).response["violations"]
+    grave = [v for v in found if v["impact"] in {"serious", "critical"}]
+    return [(v["id"], v["nodes"][0]["html"]) for v in grave]
+
+
+@pytest.mark.parametrize(("theme", "size"), [("light", "narrow"), ("dark", "wide")])
+def test_every_page_is_accessible_and_fits(platform, ada, page, theme, size):
+    sign_in(page)
+    page.set_viewport_size(SIZES[size])
+    page.context.add_cookies([{"name": "theme", "value": theme, "url": page.url}])
+    paths = [
+        *(reverse(name) for name in ("overview", "queues", "workloads", "nodes", "borrowing")),
+        *(reverse(name) for name in ("teams", "audit", "submit", "queue-new")),
+        reverse("queue", args=["cq-datos"]),
+        reverse("queue-edit", args=["cq-datos"]),
+        reverse("cohort", args=["llm"]),
+        reverse("team", args=["datos"]),
+        reverse("node", args=["h100-node-01"]),
+        reverse("workload", args=[platform.later.uid]),
+        reverse("workload", args=[platform.train.uid]),
+    ]
+    too_wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    for path in paths:
+        page.goto(path)
+        assert (path, serious(page)) == (path, [])
+        assert (path, page.evaluate(too_wide)) == (path, False)
+
+
+def test_charts_are_drawn_and_follow_the_theme(platform, ada, page):
+    from playwright.sync_api import expect  # noqa: PLC0415
+
+    sign_in(page)
+    page.wait_for_selector(".chart.is-drawn .main-svg")
+    words = page.locator(".chart .legendtext").first
+    light = words.evaluate("node => getComputedStyle(node).fill")
+    with page.expect_response("**/charts/quota-use/**theme=dark"):
+        page.evaluate("document.querySelector('[data-theme-switch]').click()")  # light
+        page.evaluate("document.querySelector('[data-theme-switch]').click()")  # dark
+    expect(words).not_to_have_css("fill", light)
+
+
+def test_the_keyboard_leads_through_the_pages(platform, ada, page):
+    sign_in(page)
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    page.wait_for_url("**/queues/")
+    page.focus("tr[role=row][aria-level='1']")
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("tr[aria-level='2']:visible").count() == 0
+    page.keyboard.press("ArrowRight")
+    assert page.locator("tr[aria-level='2']:visible").count() == 2
+
+
+def test_a_workload_is_cancelled_in_a_dialog(platform, ada, page):
+    sign_in(page)
+    page.goto(reverse("workload", args=[platform.later.uid]))
+    page.click("text=Cancel workload >> nth=0")
+    page.click("dialog[open] .is-danger")
+    page.wait_for_selector("text=later is cancelled.")
