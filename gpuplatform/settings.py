@@ -7,6 +7,7 @@ from pathlib import Path
 import dj_database_url
 from csp.constants import SELF, UNSAFE_INLINE
 from django.core.management.utils import get_random_secret_key
+from kombu import Queue
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -137,6 +138,8 @@ else:
     CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "cost"
+# A worker that is told nothing listens to all of them.
+CELERY_TASK_QUEUES = [Queue("cycle"), Queue("cost"), Queue("mail")]
 CELERY_TASK_SOFT_TIME_LIMIT = 100
 CELERY_TASK_TIME_LIMIT = 120
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
