@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from gpuplatform.common.models import Change
 from scheduling import lifecycle
 from scheduling.engine import metering
 from scheduling.engine.atlas import Atlas
@@ -167,6 +168,12 @@ def _since(changed: datetime, world: Loaded) -> datetime:
     return changed if unseen and changed <= world.now else world.now
 
 
+def _removed_at(noun: str, name: str, world: Loaded) -> datetime:
+    """Return when a row that is gone was deleted: its last change, as far as that is kept."""
+    last = Change.objects.filter(topic=noun, key=name).order_by("-at").first()
+    return _since(last.at, world) if last else world.now
+
+
 def note_supply(world: Loaded) -> None:
     """Bring the rows of capacity and quota to what nodes offer and queues are promised now."""
     _note_capacity(world)
@@ -176,7 +183,7 @@ def note_supply(world: Loaded) -> None:
 def _note_capacity(world: Loaded) -> None:
     def since(node: str) -> datetime:
         row = world.nodes.get(node)
-        return _since(row.updated_at, world) if row else world.now
+        return _since(row.updated_at, world) if row else _removed_at("node", node, world)
 
     offers = _offers(world)
     starts = {column: since(column[0]) for column in offers}
@@ -213,7 +220,7 @@ def _offers(world: Loaded) -> dict[tuple[str, str], tuple[str, int, bool]]:
 def _note_quota(world: Loaded) -> None:
     def since(queue: str) -> datetime:
         row = world.doors.cluster_queues.get(queue)
-        return _since(row.updated_at, world) if row else world.now
+        return _since(row.updated_at, world) if row else _removed_at("cluster_queue", queue, world)
 
     promises = _promises(world)
     starts = {column: since(column[0]) for column in promises}

@@ -14,7 +14,7 @@ from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.doors.demo import history, platform
 from gpuplatform.doors.demo.people import PEOPLE, hire
-from gpuplatform.doors.demo.play import Move, minutes_before, play, submission
+from gpuplatform.doors.demo.play import Move, minutes_before, play, settle, submission
 from gpuplatform.doors.importer import import_documents
 from queues.models import ClusterQueue, User
 from queues.services import describe_cluster_queue, issue_token, save_cluster_queue
@@ -43,6 +43,7 @@ def load_demo(now: datetime, *, days: int, say: Say) -> dict[str, Any]:
     play([submission(job) for job in history.june()], until=history.JUNE + timedelta(days=30))
     with clock.at(history.JUNE + timedelta(days=30)):
         delete_node("h100-node-01", actor=users["ada"], reason="Moved to the new hall")
+        settle()  # the worker would notice at once
     _open_pool(now - timedelta(days=days), users)
     say(f"{days} days of six teams ...")
     play(_moves(now, days, users), until=now)

@@ -24,6 +24,7 @@ from scheduling.models import (
     Workload,
 )
 from scheduling.reconciler import reconcile
+from scheduling.services import delete_node
 from tests.scheduling.loop.world import NOON, RECLAIMS, nodes, queue, usage, work
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +106,17 @@ def test_capacity_follows_nodes_that_are_cordoned_and_leave(clock):
         ("h100-sxm", 4, False, NOON + MINUTE, NOON + 3 * MINUTE),
     ]
     assert {r.resource for r in rows} == {GPU}
+
+
+def test_a_node_that_left_while_no_worker_looked_is_paid_until_it_left(clock):
+    nodes(1)
+    run_cycle()
+    clock.shift(10 * MINUTE)
+    delete_node(Node.objects.get().name, actor=None)
+    clock.shift(timedelta(days=30))
+    run_cycle()
+    row = CapacityInterval.objects.get()
+    assert (row.started_at, row.ended_at) == (NOON, NOON + 10 * MINUTE)
 
 
 def test_a_cycle_that_finds_nothing_new_writes_no_interval(clock):
