@@ -9,8 +9,11 @@ import os
 from celery import Celery
 from django.conf import settings
 
+from gpuplatform.common.broker import use_whole_files
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gpuplatform.settings")
 
+use_whole_files()
 app = Celery("gpuplatform")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
