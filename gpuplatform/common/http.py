@@ -184,17 +184,20 @@ def _flattened(detail: Any, path: str) -> Iterable[Problem]:
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """Answer an unknown address: problem details under ``/api/``, else the page; handler404."""
     if request.path.startswith(API_PREFIX):
-        return _plain(request, HTTPStatus.NOT_FOUND)
+        return plain_problem(request, HTTPStatus.NOT_FOUND)
     return defaults.page_not_found(request, exception or Http404())
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer an unexpected fault the same way; handler500."""
     if request.path.startswith(API_PREFIX):
-        return _plain(request, HTTPStatus.INTERNAL_SERVER_ERROR)
+        return plain_problem(request, HTTPStatus.INTERNAL_SERVER_ERROR)
     return defaults.server_error(request)
 
 
-def _plain(request: HttpRequest, status: HTTPStatus) -> JsonResponse:
-    body = problem(status, path=request.path)
+def plain_problem(
+    request: HttpRequest, status: HTTPStatus, problems: Iterable[Problem] = ()
+) -> JsonResponse:
+    """Return problem details from outside REST's own views."""
+    body = problem(status, errors=errors_of(problems), path=request.path)
     return JsonResponse(body, status=status, content_type=CONTENT_TYPE)
