@@ -164,8 +164,10 @@ def _direct_ledger(facts: Facts, prices: PriceList) -> Ledger:
         window = clip(use.start, use.end, facts.period.window)
         if window is None or not use.gpus:
             continue
-        tally = ledger[_direct_key(use, billed_teams)]
+        line = _direct_key(use, billed_teams)
         for piece in prices.pieces(use.flavor, window):
+            rate = () if piece.unit_price is None else (piece.unit_price,)
+            tally = ledger[line._replace(rate=rate)]
             tally.charge(use.gpus, piece)
             for day, part in cut_by_day(piece.window, facts.period.time_zone):
                 tally.days[day].charge(use.gpus, replace(piece, window=part))
@@ -190,8 +192,8 @@ def _lines_in_cents(
     return lines
 
 
-def _path(key: LineKey) -> tuple[str, tuple[bool, str], tuple[str, str, str]]:
-    return (key.origin, key.account, (key.kind, key.flavor, key.lender))
+def _path(key: LineKey) -> tuple[str, tuple[bool, str], LineKey]:
+    return (key.origin, key.account, key)
 
 
 def _line(facts: Facts, policy: Policy, key: LineKey, tally: Tally, amount: Decimal) -> BillLine:

@@ -148,6 +148,15 @@ class Policy:
         _require_choice("idle_scope", self.idle_scope, get_args(IdleScope))
 
 
+def policy_in_force(idle: IdlePolicy) -> Policy:
+    """Return the whole policy that the product bills ``idle`` with.
+
+    What is shared is shared over the whole cluster (decisions.md 6, FORMAT.md 1); idle that
+    stays a row of its own is shown flavor by flavor.
+    """
+    return Policy(idle, "cluster" if idle in {"proportional", "even"} else "flavor")
+
+
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything one bill depends on. The order of rows means nothing.

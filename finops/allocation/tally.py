@@ -61,13 +61,18 @@ def owner_account(team: str | None, queue: str, billed_teams: frozenset[str]) ->
 
 
 class LineKey(NamedTuple):
-    """What makes a line its own; texts that do not apply are empty, so that keys sort."""
+    """What makes a line its own; what does not apply is empty, so that keys sort.
+
+    ``rate`` holds the price per GPU-hour of a line of use, so that quantity times price is its
+    amount; it is empty for hours without a price and for lines that have none.
+    """
 
     origin: Origin
     account: Account
     kind: LineKind
     flavor: str = ""
     lender: str = ""
+    rate: tuple[Decimal, ...] = ()
 
 
 @dataclass(slots=True)

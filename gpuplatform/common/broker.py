@@ -24,7 +24,9 @@ def write_whole(path: Path, text: str) -> None:
 class Channel(filesystem.Channel):
     """A channel whose readers never see half a file."""
 
-    def _put(self, queue: str, payload: dict[str, Any], **_kwargs: Any) -> None:
+    def _put(  # type: ignore[override]  # the stubs of its two bases disagree
+        self, queue: str, payload: dict[str, Any], **_kwargs: Any
+    ) -> None:
         name = f"{round(monotonic() * 1000)}_{uuid.uuid4()}.{queue}.msg"
         write_whole(Path(self.data_folder_out) / name, dumps(payload))
 

@@ -90,7 +90,7 @@ def test_two_periods_side_by_side_have_the_hours_of_both(facts, cut) -> None:
         period = replace(facts.period, start=start, end=end)
         bill = month_bill(replace(facts, period=period), Policy("separate"))
         lines = [line for line in bill.lines if line.origin == "direct"]
-        return {(line.row, line.kind, line.flavor, line.lender): line for line in lines}
+        return {(ln.row, ln.kind, ln.flavor, ln.lender, ln.unit_price): ln for ln in lines}
 
     whole, first, second = (
         quantities(START, END),
@@ -103,6 +103,15 @@ def test_two_periods_side_by_side_have_the_hours_of_both(facts, cut) -> None:
         # Rounded once in each period: two micro-hours and two cents at most.
         assert abs(sum(part.quantity for part in parts) - line.quantity) <= CENT / 5000
         assert abs(sum(part.amount for part in parts) - line.amount) <= 3 * CENT
+
+
+@laws
+@given(facts=months())
+def test_quantity_times_unit_price_is_the_amount_of_every_line_of_use(facts) -> None:
+    for line in month_bill(facts, Policy("separate")).lines:
+        if line.origin == "direct" and line.unit_price is not None:
+            # Hours are rounded to a millionth and cents are given out once.
+            assert abs(line.quantity * line.unit_price - line.amount) <= CENT
 
 
 @laws
