@@ -6,30 +6,31 @@ Source: ``placement.md`` 3, samples README.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.flavors import Options, options_of
+from scheduling.engine.bounds import best_total, largest_gang
+from scheduling.engine.flavors import Option, Options, combinations, options_of
 from scheduling.engine.placement import (
     FreeCapacity,
     capacities,
     level_depth,
     place_pod_set,
 )
+from scheduling.engine.pools import Pool, Pools, pool_of
 from scheduling.engine.quota import QuotaLedger, queue_key, quota_tree
 from scheduling.engine.snapshot import (
     PODS,
     ClusterQueue,
     FlavorResource,
-    Node,
     PodSet,
     Snapshot,
     Workload,
 )
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
 from scheduling.engine.topology import Hosts
-from scheduling.engine.usage import by_importance, covered, demand, pod_footprint
+from scheduling.engine.usage import asked_of, by_importance, covered, demand, pod_footprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class Checker:
         self._atlas = Atlas(_emptied(snapshot))
         self._ledger = QuotaLedger(quota_tree(snapshot))
         self._room = FreeCapacity(self._atlas.snapshot.nodes)
+        self._pools = Pools(self._atlas, self._room)
+        self._ceilings: dict[str, dict[FlavorResource, int]] = {}
 
     def check(self, workload: Workload) -> tuple[Finding, ...]:
         """Return every reason why the workload can never run, and what it should know."""
@@ -79,41 +82,67 @@ class Checker:
         queue = self._snapshot.cluster_queues.get(workload.queue or "")
         if workload.queue is not None and queue is None:
             return tuple(findings)
-        gang = _Gang(self._atlas, self._room, workload, queue)
+        gang = _Gang(self._pools, (self._atlas, self._room, queue), workload)
         return (*findings, *gang.refusals(), *gang.cluster())
 
     def _queue(self, workload: Workload, queue: ClusterQueue) -> Iterable[Finding]:
-        need, ceiling = demand(workload.pod_sets), self._ceiling(queue)
-        for resource in by_importance(need):
-            if resource in ceiling and need[resource] > ceiling[resource]:
-                numbers: dict[str, str | int] = {
-                    "resource": resource,
-                    "need": need[resource],
-                    "ceiling": ceiling[resource],
-                    "largest_gang": largest_gang(workload.pod_sets, ceiling),
-                    "pods": sum(pod_set.count for pod_set in workload.pod_sets),
-                    "queue": queue.name,
-                }
-                yield Finding(DiagnosticCode.NEVER_FITS_QUEUE, workload.key, numbers)
+        """Yield for each resource that flavors chosen jointly cannot give within their ceilings.
 
-    def _ceiling(self, queue: ClusterQueue) -> dict[str, int]:
-        total: Counter[str] = Counter()
-        for fr in queue.quotas:
-            total[fr.resource] += self._ledger.potential(queue_key(queue.name), fr)
-        return {resource: total[resource] for resource in covered(queue)}
+        Where each resource could be had, but not all on the same flavors, the most important
+        one is named.
+        """
+        need, pods = demand(workload.pod_sets), sum(p.count for p in workload.pod_sets)
+        choices = {p.name: self._choices(queue, p) for p in workload.pod_sets}
+        limits = self._limits(queue)
+        short = {
+            resource: most
+            for resource in by_importance(need.keys() & covered(queue))
+            if (most := _most(workload.pod_sets, choices, limits, resource)) < need[resource]
+        }
+        fits, exact = largest_gang(workload.pod_sets, choices, limits)
+        if not short and fits < pods and exact:
+            resource = by_importance(need.keys() & covered(queue))[0]
+            short = {resource: need[resource] * fits // pods}
+        for resource, most in short.items():
+            numbers: dict[str, str | int] = {
+                "resource": resource,
+                "need": need[resource],
+                "ceiling": most,
+                "largest_gang": fits,
+                "pods": pods,
+                "queue": queue.name,
+            }
+            yield Finding(DiagnosticCode.NEVER_FITS_QUEUE, workload.key, numbers)
+
+    def _choices(self, queue: ClusterQueue, pod_set: PodSet) -> tuple[Option, ...]:
+        """Return the flavors to judge a pod set by; one that suits none is told so elsewhere."""
+        found = () if queue.inactive else options_of(self._atlas, queue, pod_set).choices
+        return found or combinations(queue, asked_of(queue, pod_set), lambda _flavor: True)
+
+    def _limits(self, queue: ClusterQueue) -> dict[FlavorResource, int]:
+        if queue.name not in self._ceilings:
+            key = queue_key(queue.name)
+            self._ceilings[queue.name] = {
+                fr: self._ledger.potential(key, fr) for fr in queue.quotas
+            }
+        return self._ceilings[queue.name]
 
 
-def largest_gang(pod_sets: Iterable[PodSet], ceiling: Mapping[str, int]) -> int:
-    """Return how many pods fit under the ceiling, taken pod set by pod set in order."""
-    left, fitting = dict(ceiling), 0
+def _most(
+    pod_sets: Iterable[PodSet],
+    choices: Mapping[str, Sequence[Option]],
+    limits: Mapping[FlavorResource, int],
+    resource: str,
+) -> int:
+    """Return how much of one resource the queue can give to the whole gang."""
+    asks = []
     for pod_set in pod_sets:
-        asked = {r: n for r, n in pod_footprint(pod_set).items() if r in left}
-        pods = min((max(0, left[r]) // n for r, n in asked.items()), default=pod_set.count)
-        pods = min(pods, pod_set.count)
-        fitting += pods
-        for resource, amount in asked.items():
-            left[resource] -= amount * pods
-    return fitting
+        amount = pod_footprint(pod_set).get(resource, 0) * pod_set.count
+        options = choices[pod_set.name]
+        flavors = dict.fromkeys(option[resource] for option in options if resource in option)
+        if amount:
+            asks.append((amount, [FlavorResource(flavor, resource) for flavor in flavors]))
+    return best_total(asks, limits)
 
 
 def check_workload(snapshot: Snapshot, workload: Workload) -> tuple[Finding, ...]:
@@ -121,15 +150,18 @@ def check_workload(snapshot: Snapshot, workload: Workload) -> tuple[Finding, ...
     return Checker(snapshot).check(workload)
 
 
+Parts = tuple[Atlas, FreeCapacity, ClusterQueue | None]
+EVERYWHERE: frozenset[Pool] = frozenset([()])
+
+
 class _Gang:
     """One workload on the empty cluster."""
 
-    def __init__(
-        self, atlas: Atlas, room: FreeCapacity, workload: Workload, queue: ClusterQueue | None
-    ) -> None:
-        self._atlas, self._room, self._workload = atlas, room, workload
-        self._options = {p.name: options_of(atlas, queue, p) for p in workload.pod_sets}
-        self._nodes = [node for node in self._reach() if node.usable]
+    def __init__(self, pools: Pools, parts: Parts, workload: Workload) -> None:
+        self._pools = pools
+        self._atlas, self._room, queue = parts
+        self._workload = workload
+        self._options = {p.name: options_of(self._atlas, queue, p) for p in workload.pod_sets}
 
     def refusals(self) -> Iterable[Finding]:
         """Yield why flavors and taints keep the pods out."""
@@ -171,19 +203,6 @@ class _Gang:
             return ""
         return next((look.taint for look in looks if look.taint), "")
 
-    def _reach(self) -> list[Node]:
-        """Return the nodes of all flavors that the gang may use, healthy or not."""
-        names = {
-            name
-            for options in self._options.values()
-            for option in options.choices
-            for name in option.values()
-        }
-        if not names:
-            return list(self._atlas.nodes.values())
-        found = {node.name: node for name in names for node in self._atlas.nodes_of(name)}
-        return [found[name] for name in sorted(found)]
-
     def _nodes_matter(self) -> bool:
         options = self._options.items()
         pod_sets = {pod_set.name: pod_set for pod_set in self._workload.pod_sets}
@@ -196,7 +215,7 @@ class _Gang:
     def _totals(self) -> Iterable[Finding]:
         need = demand(self._workload.pod_sets)
         for resource in by_importance(need):
-            have = sum(self._room.free(node.name, resource) for node in self._nodes)
+            have = self._have(resource)
             numbers: dict[str, str | int] = {
                 "resource": resource,
                 "need": need[resource],
@@ -207,12 +226,31 @@ class _Gang:
             elif need[resource] == have > 0:
                 yield Finding(DiagnosticCode.NEEDS_WHOLE_CLUSTER, self._workload.key, numbers)
 
+    def _have(self, resource: str) -> int:
+        """Return what the gang could get of its flavors' nodes, one choice for each pod set."""
+        asks = [
+            (amount, self._pools_of(pod_set))
+            for pod_set in self._workload.pod_sets
+            if (amount := pod_footprint(pod_set).get(resource, 0) * pod_set.count)
+            and self._choices(pod_set)
+        ]
+        pools = frozenset[Pool]().union(*(places for _, places in asks)) or EVERYWHERE
+        limits = {pool: self._pools.total(frozenset([pool]), resource) for pool in pools}
+        most = best_total(asks, limits)
+        whole = self._pools.total(pools, resource)
+        return min(most, whole) if most < sum(amount for amount, _ in asks) else whole
+
+    def _pools_of(self, pod_set: PodSet) -> frozenset[Pool]:
+        """Return the pools on which a pod set may stand; one that suits none is told so."""
+        found = (pool_of(option.values()) for option in self._choices(pod_set))
+        return frozenset(found) or EVERYWHERE
+
     def _single_pods(self) -> Iterable[Finding]:
         for pod_set in self._workload.pod_sets:
+            pools = self._pools_of(pod_set)
             for resource in by_importance(pod_set.requests):
                 need = pod_set.requests[resource]
-                frees = (self._room.free(node.name, resource) for node in self._nodes)
-                largest = max(frees, default=0)
+                largest = self._pools.largest(pools, resource)
                 if pod_set.count and need > largest:
                     numbers: dict[str, str | int] = {
                         "resource": resource,
@@ -253,9 +291,11 @@ class _Gang:
         """Yield a finding where the sums suffice and whole pods still do not fit."""
         fits, pods = 0, sum(pod_set.count for pod_set in self._workload.pod_sets)
         for pod_set in self._workload.pod_sets:
-            best = max(
-                (self._pack(pod_set, option) for option in self._choices(pod_set)), default=0
-            )
+            best = 0
+            for option in self._choices(pod_set):
+                best = max(best, self._pack(pod_set, option))
+                if best == pod_set.count:
+                    break
             fits += best
         if fits < pods:
             resource = main_resource(self._workload.pod_sets)

@@ -4,7 +4,7 @@ All pod sets of a workload are assigned together (``decisions.md`` 4.4): flavors
 the queue's order, and a choice that leaves a later pod set without room is taken back.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -18,7 +18,6 @@ from scheduling.engine.snapshot import (
     Flavor,
     FlavorResource,
     PodSet,
-    ResourceGroup,
     Workload,
 )
 from scheduling.engine.terms import BlockerCode, Undeclared
@@ -50,13 +49,26 @@ def options_of(atlas: Atlas, queue: ClusterQueue | None, pod_set: PodSet) -> Opt
     if undeclared:
         return Options((), undeclared)
     refusals: list[Blocker] = []
+
+    def suits(flavor: str) -> bool:
+        refusal = judge_flavor(atlas, flavor, pod_set)
+        refusals.extend([refusal] if refusal else [])
+        return refusal is None
+
+    return Options(combinations(queue, asked, suits), tuple(refusals))
+
+
+def combinations(
+    queue: ClusterQueue, asked: Mapping[str, int], suits: Callable[[str], bool]
+) -> tuple[Option, ...]:
+    """Return the first ``MAX_OPTIONS`` ways to take what is ``asked`` of flavors that suit."""
     allowed: list[list[Option]] = []
     for group in queue.groups:
         wanted = [resource for resource in group.resources if resource in asked]
         if wanted:
-            allowed.append(_allowed(atlas, group, pod_set, wanted, refusals))
-    combined = (_merged(parts) for parts in product(*allowed))
-    return Options(tuple(islice(combined, MAX_OPTIONS)), tuple(refusals))
+            names = [quotas.flavor for quotas in group.flavors if suits(quotas.flavor)]
+            allowed.append([dict.fromkeys(wanted, name) for name in names])
+    return tuple(islice((_merged(parts) for parts in product(*allowed)), MAX_OPTIONS))
 
 
 def _undeclared(queue: ClusterQueue, asked: Mapping[str, int]) -> Iterable[Blocker]:
@@ -70,23 +82,6 @@ def _undeclared(queue: ClusterQueue, asked: Mapping[str, int]) -> Iterable[Block
             available=0,
             facts={"cause": "UndeclaredResource", "queue": queue.name},
         )
-
-
-def _allowed(
-    atlas: Atlas,
-    group: ResourceGroup,
-    pod_set: PodSet,
-    wanted: list[str],
-    refusals: list[Blocker],
-) -> list[Option]:
-    allowed: list[Option] = []
-    for quotas in group.flavors:
-        refusal = judge_flavor(atlas, quotas.flavor, pod_set)
-        if refusal is None:
-            allowed.append(dict.fromkeys(wanted, quotas.flavor))
-        else:
-            refusals.append(refusal)
-    return allowed
 
 
 def _merged(parts: Iterable[Option]) -> Option:

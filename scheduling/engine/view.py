@@ -10,7 +10,7 @@ from scheduling.engine.flavors import options_of
 from scheduling.engine.loans import idle_nominal, lent
 from scheduling.engine.metering import admitted_ledger
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
-from scheduling.engine.snapshot import FlavorResource, Node, Snapshot, Topology
+from scheduling.engine.snapshot import FlavorResource, Node, Snapshot
 from scheduling.engine.topology import path_of
 from scheduling.engine.usage import is_gpu, quota_usage
 
@@ -47,8 +47,12 @@ class QuotaRow:
 
 @dataclass(frozen=True, slots=True)
 class Fragmentation:
-    """Free GPUs of one resource, and the largest gang that fits in one domain of each level."""
+    """Free GPUs of one flavor, and the largest gang that fits in one domain of each level.
 
+    A gang stands on one flavor; GPUs of two are never added up.
+    """
+
+    flavor: str
     resource: str
     free: int
     largest: Mapping[str, int]
@@ -113,31 +117,33 @@ def pending_demand(snapshot: Snapshot) -> dict[tuple[str, FlavorResource], int]:
 
 
 def fragmentation(snapshot: Snapshot) -> tuple[Fragmentation, ...]:
-    """Return, for each GPU resource, what is free and how large a whole gang may be now.
+    """Return, for each flavor with GPUs, what is free and how large a whole gang may be now.
 
-    Levels are the labels of all topologies, and ``host`` and ``cluster``.
+    Levels are the labels of the flavor's topology, and ``host`` and ``cluster``.
     """
-    books = Books(snapshot, Atlas(snapshot))
-    usable = [node for node in snapshot.nodes if node.usable]
-    resources = {r for node in snapshot.nodes for r in node.allocatable if is_gpu(r)}
-    found: list[Fragmentation] = []
-    for resource in sorted(resources):
-        free = {node.name: max(0, books.now.room.free(node.name, resource)) for node in usable}
-        largest = {HOST: max(free.values(), default=0), CLUSTER: sum(free.values())}
-        for _, topology in sorted(snapshot.topologies.items()):
-            largest.update(_largest_by_level(topology, usable, free))
-        found.append(Fragmentation(resource, sum(free.values()), dict(sorted(largest.items()))))
+    atlas = Atlas(snapshot)
+    room, found = Books(snapshot, atlas).now.room, []
+    for name in sorted(snapshot.flavors):
+        nodes = atlas.nodes_of(name)
+        usable = [node for node in nodes if node.usable]
+        for resource in sorted({r for node in nodes for r in node.allocatable if is_gpu(r)}):
+            free = {node.name: max(0, room.free(node.name, resource)) for node in usable}
+            largest = {HOST: max(free.values(), default=0), CLUSTER: sum(free.values())}
+            largest.update(_largest_by_level(atlas.levels([name]), usable, free))
+            found.append(
+                Fragmentation(name, resource, sum(free.values()), dict(sorted(largest.items())))
+            )
     return tuple(found)
 
 
 def _largest_by_level(
-    topology: Topology, nodes: list[Node], free: Mapping[str, int]
+    levels: tuple[str, ...], nodes: list[Node], free: Mapping[str, int]
 ) -> dict[str, int]:
     largest: dict[str, int] = {}
-    for depth, level in enumerate(topology.levels, start=1):
+    for depth, level in enumerate(levels, start=1):
         rooms: Counter[tuple[str, ...]] = Counter()
         for node in nodes:
-            path = path_of(node, topology.levels)
+            path = path_of(node, levels)
             if path is not None:
                 rooms[path[:depth]] += free[node.name]
         largest[level] = max(rooms.values(), default=0)

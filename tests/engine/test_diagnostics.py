@@ -1,6 +1,6 @@
 """The right answers of ``samples/manifests/README.md``, built by builders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as field_
 
 import pytest
@@ -11,7 +11,18 @@ from scheduling.engine.diagnostics import (
     check_workload,
     resource_ceilings,
 )
-from scheduling.engine.snapshot import CPU, GPU, Flavor, Node, PodSet, Preemption, Quota, Taint
+from scheduling.engine.snapshot import (
+    CPU,
+    GPU,
+    Flavor,
+    FlavorQuotas,
+    Node,
+    PodSet,
+    Preemption,
+    Quota,
+    ResourceGroup,
+    Taint,
+)
 from scheduling.engine.terms import DiagnosticCode as Code
 from tests.engine.builders import (
     BLOCK,
@@ -232,6 +243,99 @@ def test_workloads(case: Work) -> None:
     snapshot = case.world.pending("job", case.queue, *case.pod_sets, **case.changes).build()
     found = check_workload(snapshot, snapshot.workloads[-1])
     assert [(f.code, dict(f.numbers)) for f in found] == case.want
+
+
+def two_flavors(**nominal: int) -> World:
+    """One queue with 64 GPUs each of two flavors, on eight nodes of eight GPUs of each."""
+    nominal = nominal or {"h100": 64, "a100": 64}
+    made = world()
+    flavors = tuple(FlavorQuotas(name, {GPU: Quota(n)}) for name, n in nominal.items())
+    for name in nominal:
+        made.flavor(name).nodes(8, 8)
+        made.node_list[-8:] = [
+            replace(node, labels={"accelerator": name}) for node in made.node_list[-8:]
+        ]
+    return made.queue("cq", cohort=None, groups=(ResourceGroup((GPU,), flavors),))
+
+
+def on(flavor: str, count: int, gpus: int, name: str) -> PodSet:
+    return pods(count, gpus, name, node_selector={"accelerator": flavor})
+
+
+LIMITED, BARE = Code.NEVER_FITS_QUEUE, Code.NEVER_FITS_CLUSTER
+JOINT = [
+    ("one pod set never mixes flavors", two_flavors(), (pods(12, 8),),
+     [(LIMITED, {"need": 96, "ceiling": 64, "largest_gang": 8}),
+      (BARE, {"need": 96, "have": 64})]),
+    ("the larger flavor counts", two_flavors(h100=32, a100=64), (pods(12, 8),),
+     [(LIMITED, {"need": 96, "ceiling": 64, "largest_gang": 8}),
+      (BARE, {"need": 96, "have": 64})]),
+    ("one flavor is enough", two_flavors(), (pods(8, 8),), []),
+    ("two pod sets share the flavors out", two_flavors(),
+     (pods(6, 8, "a"), pods(6, 8, "b")), []),
+    ("the first pod set gives way to a later one", two_flavors(h100=64, a100=32),
+     (pods(4, 8, "a"), pods(8, 8, "b")), []),
+    ("three pod sets of which two must share", two_flavors(),
+     (pods(5, 8, "a"), pods(5, 8, "b"), pods(5, 8, "c")),
+     [(LIMITED, {"need": 120, "ceiling": 104, "largest_gang": 13}),
+      (BARE, {"need": 120, "have": 104})]),
+    ("a selector leaves one flavor only", two_flavors(h100=32, a100=64),
+     (on("h100", 5, 8, "a"),), [(LIMITED, {"need": 40, "ceiling": 32, "largest_gang": 4})]),
+    ("two pod sets tied to one flavor", two_flavors(),
+     (on("h100", 5, 8, "a"), on("h100", 5, 8, "b"), pods(1, 8, "c")),
+     [(LIMITED, {"need": 88, "ceiling": 72, "largest_gang": 9}),
+      (BARE, {"need": 88, "have": 72})]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("made", "pod_sets", "want"), [row[1:] for row in JOINT], ids=[row[0] for row in JOINT]
+)
+def test_pod_sets_are_assigned_to_flavors_jointly(
+    made: World, pod_sets: tuple[PodSet, ...], want: list[tuple[Code, dict[str, object]]]
+) -> None:
+    snapshot = made.pending("job", "cq", *pod_sets).build()
+    found = check_workload(snapshot, snapshot.workloads[-1])
+    assert [f.code for f in found if f.code is not Code.NEEDS_WHOLE_CLUSTER] == [
+        c for c, _ in want
+    ]
+    for finding, (_, numbers) in zip(found, want, strict=False):
+        assert numbers.items() <= finding.numbers.items()
+
+
+def test_resources_that_no_flavor_has_together_are_named_by_the_most_important() -> None:
+    rich = {
+        "gpus": {GPU: Quota(8), CPU: Quota(1_000)},
+        "cpus": {GPU: Quota(1), CPU: Quota(64_000)},
+    }
+    flavors = tuple(FlavorQuotas(name, quotas) for name, quotas in rich.items())
+    made = world().flavor("gpus").flavor("cpus")
+    made.queue("cq", cohort=None, groups=(ResourceGroup((GPU, CPU), flavors),))
+    snapshot = made.pending("job", "cq", pods(4, 2, cpu=8)).build()
+    (finding,) = check_workload(snapshot, snapshot.workloads[-1])
+    assert finding.code is Code.NEVER_FITS_QUEUE
+    assert finding.numbers["resource"] == GPU
+    assert (finding.numbers["need"], finding.numbers["ceiling"]) == (8, 0)
+
+
+def test_a_pod_is_measured_by_the_nodes_of_its_own_flavor() -> None:
+    made = two_flavors()
+    made.node_list = [
+        replace(n, allocatable={GPU: 4}) if n.labels["accelerator"] == "a100" else n
+        for n in made.node_list
+    ]
+    pod_sets = (pods(1, 8, "head"), on("a100", 1, 8, "worker"))
+    snapshot = made.pending("job", "cq", *pod_sets).build()
+    (finding,) = check_workload(snapshot, snapshot.workloads[-1])
+    assert finding.code is Code.NEVER_FITS_NODE
+    assert (finding.numbers["largest"], finding.numbers["pod_set"]) == (4, "worker")
+
+
+def test_a_search_that_is_too_wide_never_calls_work_impossible() -> None:
+    nominal = {f"kind-{n}": 64 for n in range(16)}
+    pod_sets = [pods(n + 1, 7, f"set-{n}") for n in range(8)]
+    snapshot = two_flavors(**nominal).pending("job", "cq", *pod_sets).build()
+    assert check_workload(snapshot, snapshot.workloads[-1]) == ()
 
 
 def test_a_flavor_taint_is_named() -> None:

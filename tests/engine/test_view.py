@@ -34,7 +34,7 @@ def test_fragmentation_per_level() -> None:
     made = world().topology().nodes(6).queue("a", 24, None)
     made.running("x", "a", gpus=3, on={"h100-node-01": 1})
     (found,) = fragmentation(made.build())
-    assert found.resource == GPU
+    assert (found.flavor, found.resource) == ("h100-sxm", GPU)
     assert found.free == 21
     assert found.largest == {BLOCK: 13, RACK: 8, HOST: 4, "host": 4, "cluster": 21}
 
