@@ -1,6 +1,6 @@
 """Rows to the engine's values: hardware and promises, one kind at a time."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -34,6 +34,7 @@ from scheduling.routes import Doors
 
 FLAVOR_NOT_FOUND, TOPOLOGY_NOT_FOUND = "FlavorNotFound", "TopologyNotFound"
 COHORT_CYCLE = "CohortCycle"
+_RESIDUAL = QuotaSource.RESIDUAL
 
 
 # ---- hardware --------------------------------------------------------------------------------
@@ -112,7 +113,10 @@ def _quota(row: promises.FlavorQuota) -> Quota:
 def read_cohorts(
     quotas: QuotaRows, doors: Doors, flavors: Mapping[str, Flavor], nodes: tuple[Node, ...]
 ) -> dict[str, Cohort]:
-    """Return all cohorts by name, in one query, with residual quotas worked out."""
+    """Return all cohorts by name, in one query, with residual quotas worked out.
+
+    Where several are residual, the first by name owns the rest.
+    """
     cohort_rows = {row.pk: row for row in promises.Cohort.objects.all()}
     cohorts = {}
     for row in cohort_rows.values():
@@ -126,36 +130,58 @@ def read_cohorts(
             },
             fair_weight=float(row.fair_weight),
         )
-    for row in cohort_rows.values():
-        if row.quota_source == QuotaSource.RESIDUAL:
-            promised = _promised_inside(row.name, cohorts, quotas, doors)
-            own = residual_quotas(promised, flavors, nodes)
-            cohorts[row.name] = replace(cohorts[row.name], quotas=own)
+    residual = sorted(r.name for r in cohort_rows.values() if r.quota_source == _RESIDUAL)
+    own = [cohort.quotas for name, cohort in cohorts.items() if name not in residual]
+    promised = _promised_everywhere(quotas, doors, own)
+    for name in residual:
+        columns = _columns_inside(name, cohorts, quotas, doors)
+        left = residual_quotas(columns, promised, flavors, nodes)
+        promised.update({column: quota.nominal for column, quota in left.items()})
+        cohorts[name] = replace(cohorts[name], quotas=left)
     return cohorts
 
 
 def residual_quotas(
-    promised: Mapping[FlavorResource, int], flavors: Mapping[str, Flavor], nodes: tuple[Node, ...]
+    columns: Iterable[FlavorResource],
+    promised: Mapping[FlavorResource, int],
+    flavors: Mapping[str, Flavor],
+    nodes: tuple[Node, ...],
 ) -> dict[FlavorResource, Quota]:
     """Return a cohort's own quota as what healthy capacity leaves (``decisions.md`` 5).
 
-    Per column: max(0, usable nodes of the flavor - nominals ``promised`` inside the cohort).
+    Per column: max(0, usable nodes of the flavor - everything ``promised``, to whomever).
     """
     return {
-        column: Quota(max(0, _healthy(column, flavors, nodes) - nominal))
-        for column, nominal in sorted(promised.items())
+        column: Quota(max(0, _healthy(column, flavors, nodes) - promised.get(column, 0)))
+        for column in sorted(columns)
     }
 
 
-def _promised_inside(
-    name: str, cohorts: Mapping[str, Cohort], quotas: QuotaRows, doors: Doors
-) -> dict[FlavorResource, int]:
-    promised: defaultdict[FlavorResource, int] = defaultdict(int)
+def _promised_everywhere(
+    quotas: QuotaRows, doors: Doors, own: Iterable[Mapping[FlavorResource, Quota]]
+) -> Counter[FlavorResource]:
+    """Return the nominals of all queues, and of all cohorts that declare quota of their ``own``.
+
+    Cohorts share their nodes: what one promises is not left for another.
+    """
+    promised: Counter[FlavorResource] = Counter()
     for queue in doors.cluster_queues.values():
-        if queue.cohort is not None and name in _ancestors(queue.cohort.name, cohorts):
-            for cell in quotas.get(("queue", queue.pk), ()):
-                promised[FlavorResource(cell.flavor, cell.resource)] += cell.nominal
+        for cell in quotas.get(("queue", queue.pk), ()):
+            promised[FlavorResource(cell.flavor, cell.resource)] += cell.nominal
+    for declared in own:
+        promised.update({column: quota.nominal for column, quota in declared.items()})
     return promised
+
+
+def _columns_inside(
+    name: str, cohorts: Mapping[str, Cohort], quotas: QuotaRows, doors: Doors
+) -> set[FlavorResource]:
+    return {
+        FlavorResource(cell.flavor, cell.resource)
+        for queue in doors.cluster_queues.values()
+        if queue.cohort is not None and name in _ancestors(queue.cohort.name, cohorts)
+        for cell in quotas.get(("queue", queue.pk), ())
+    }
 
 
 def _healthy(

@@ -1,6 +1,6 @@
 """One finding about something that somebody submitted or edited. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gpuplatform.common import reasons
@@ -66,6 +66,20 @@ class Diagnostic:
         """Return the finding as something to correct; ``prefix`` stands before its path."""
         path = ".".join(part for part in (prefix, self.path) if part)
         return Problem(path, self.code, self.sentence, self.numbers)
+
+
+def unsaid(found: Iterable[Diagnostic], known: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Return what of ``found`` is not ``known`` yet under another path.
+
+    A reader of documents and the rules may find the same thing, each with its own path; the
+    reader's, which comes first, is the one that the sender wrote.
+    """
+    said = {_gist(diagnostic) for diagnostic in known}
+    return (d for d in found if not d.numbers or _gist(d) not in said)
+
+
+def _gist(diagnostic: Diagnostic) -> tuple[object, ...]:
+    return diagnostic.code, diagnostic.subject, tuple(sorted(diagnostic.numbers.items()))
 
 
 def errors_of(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -2,13 +2,14 @@
 
 import logging
 
+from django.apps import apps
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from gpuplatform.common.models import Lease
+from gpuplatform.common import clock
 
+LATE_S = 30  # fifteen beats without a cycle
 logger = logging.getLogger(__name__)
 
 
@@ -20,13 +21,26 @@ def healthz(_request: HttpRequest) -> JsonResponse:
 
 @require_safe
 def readyz(_request: HttpRequest) -> JsonResponse:
-    """Answer 200 when the database answers; tell whether somebody decides at present."""
+    """Answer 200 when the database answers; tell how long ago somebody last decided."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        lease = Lease.objects.order_by("-until").first()
+        age = _last_cycle_age()
     except DatabaseError as error:
         logger.warning("health.database_away", extra={"error": str(error)})
         return JsonResponse({"status": "unavailable", "database": "away"}, status=503)
-    deciding = lease is not None and lease.until > timezone.now()
-    return JsonResponse({"status": "ok", "database": "ok", "deciding": deciding})
+    answer = {"status": "ok", "database": "ok", "cycle": _verdict(age), "last_cycle_age_s": age}
+    return JsonResponse(answer)
+
+
+def _last_cycle_age() -> float | None:
+    """Return the seconds since the last scheduling cycle; None where there was none yet."""
+    cycles = apps.get_model("scheduling", "Cycle").objects.order_by("-id")
+    at = cycles.values_list("at", flat=True).first()
+    return None if at is None else max(0.0, round((clock.now() - at).total_seconds(), 1))
+
+
+def _verdict(age: float | None) -> str:
+    if age is None:
+        return "none"
+    return "late" if age > LATE_S else "ok"

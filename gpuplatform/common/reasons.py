@@ -27,6 +27,7 @@ AMOUNTS = (
     "sum",
     "capacity",
     "amount",
+    "missing",
 )
 
 
@@ -64,7 +65,7 @@ def sentence(code: str, numbers: Mapping[str, Any]) -> str:
     if reason is None:
         return code
     words = _words(numbers)
-    lacking = reason.short and not _fields(str(reason.sentence)) <= words.keys()
+    lacking = reason.short and not _fields(str(reason.sentence)) <= _known(words)
     return str(reason.short if lacking else reason.sentence).format_map(words)
 
 
@@ -72,7 +73,7 @@ def next_step(code: str, numbers: Mapping[str, Any]) -> str:
     """Return what would help, or "" where nothing general, or not enough, is known."""
     reason = reason_of(code, numbers)
     words = _words(numbers)
-    if reason is None or not _fields(str(reason.next_step)) <= words.keys():
+    if reason is None or not _fields(str(reason.next_step)) <= _known(words):
         return ""
     return str(reason.next_step).format_map(words)
 
@@ -92,12 +93,19 @@ def _fields(template: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(template) if name}
 
 
+def _known(words: Mapping[str, Any]) -> set[str]:
+    return {name for name, value in words.items() if value not in (None, "")}
+
+
 def _words(numbers: Mapping[str, Any]) -> _Numbers:
     """Return the numbers as people say them, under every name that sentences use."""
     words = _Numbers(numbers)
     for name, source in ALIASES:
         if name not in words and words.get(source) not in (None, ""):
             words[name] = words[source]
+    needed, available = words.get("needed"), words.get("available")
+    if isinstance(needed, int) and isinstance(available, int):
+        words["missing"] = max(0, needed - max(0, available))
     resource = str(numbers.get("resource") or "nvidia.com/gpu")
     for key in AMOUNTS:
         if isinstance(words.get(key), int):

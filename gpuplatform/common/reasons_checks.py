@@ -155,6 +155,11 @@ WORKLOADS: dict[str, Reason] = {
     "MIN_COUNT_ABOVE_COUNT": Reason(
         ERROR, _("{pod_set} starts with at least {minimum} pods, but has {pods}.")
     ),
+    "SURPLUS_REPLICAS": Reason(
+        WARNING,
+        _("{asked} replicas are asked for, and {surplus} more are live: {workloads}."),
+        _("Nothing is cancelled by itself; cancel those that are not needed."),
+    ),
     "name_taken": Reason(
         ERROR,
         _("A workload {name} is already there in {namespace} and has not finished."),
@@ -200,6 +205,11 @@ PROMISES: dict[str, Reason] = {
         WARNING,
         _("With this, {workload} can never run: {why}"),
         _("Tell its owner, or keep the old value."),
+    ),
+    "MORE_WORK_BECOMES_IMPOSSIBLE": Reason(
+        WARNING,
+        _("{count} more pending workloads can never run with this."),
+        _("Tell their owners, or keep the old value."),
     ),
 }
 

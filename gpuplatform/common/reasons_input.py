@@ -95,5 +95,14 @@ DOUBTFUL: dict[str, Reason] = {
         _("{subject} names no queue: what it uses is shown as use without quota."),
         _("Set the label kueue.x-k8s.io/queue-name."),
     ),
+    "FAIR_WEIGHT_KEPT": Reason(
+        INFO, _("The weight is kept; sharing by weight is not decided on yet.")
+    ),
+    "CURRENCY_ASSUMED": Reason(
+        INFO,
+        _("LiteLLM states US dollars; the numbers were taken as {currency}."),
+        _("Convert the prices where they are meant in another currency."),
+    ),
+    "SECTION_NOT_READ": Reason(INFO, _("{path} is not read here: it changes no price.")),
     "TEAMS_IN_COMMENTS": Reason(INFO, _("The file names no teams; comments are not read.")),
 }

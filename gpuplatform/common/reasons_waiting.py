@@ -47,9 +47,18 @@ BLOCKERS: dict[str, Reason] = {
     "QUEUE_INACTIVE": Reason(
         ERROR, _("{where} cannot admit anything now ({cause})."), _("Ask an admin to complete it.")
     ),
-    "BEHIND_IN_QUEUE": Reason(INFO, _("{ahead} ahead of it in {where}.")),
+    "BEHIND_IN_QUEUE": Reason(
+        INFO,
+        _("{ahead} ahead of it in {where}."),
+        _(
+            "{where} takes its work strictly in order: it is looked at once those ahead have"
+            " started; a higher priority goes before them."
+        ),
+    ),
     "QUOTA_NOMINAL": Reason(
-        WARNING, _("Needs {needed}; the nominal quota of {where} has {available} left.")
+        WARNING,
+        _("Needs {needed}; the nominal quota of {where} has {available} left."),
+        _("It fits once {missing} more of its own quota come free, or with a higher quota."),
     ),
     "BORROW_LIMIT": Reason(
         WARNING,
@@ -59,9 +68,12 @@ BLOCKERS: dict[str, Reason] = {
     "LENDER_BUSY": Reason(
         WARNING,
         _("Needs {needed}; the lenders in {where} use their own and have {available} to lend."),
+        _("It fits once {missing} more come free in {where}: when work of the lenders ends."),
     ),
     "COHORT_EXHAUSTED": Reason(
-        WARNING, _("Needs {needed}; the cohort {where} has {available} free.")
+        WARNING,
+        _("Needs {needed}; the cohort {where} has {available} free."),
+        _("It fits once {missing} more come free in {where}: when work there ends or gives way."),
     ),
     "TAINT": Reason(
         ERROR,
@@ -69,15 +81,26 @@ BLOCKERS: dict[str, Reason] = {
         _("Add a toleration for {taint} to the pods or to the flavor."),
     ),
     "GANG_NO_FIT": Reason(
-        WARNING, _("The gang needs {needed} at once; usable nodes have room for {available}.")
+        WARNING,
+        _("The gang needs {needed} at once; usable {where} nodes have room for {available}."),
+        _("It fits once {missing} more come free at the same time, or a node comes back."),
+        _("The gang needs {needed} at once; usable nodes have room for {available}."),
     ),
     "TOPOLOGY_NO_DOMAIN": Reason(
         WARNING,
         _("The gang needs {needed} together in one {where}; the roomiest has {available}."),
+        _(
+            "It fits once {missing} more come free in one {where}; as preferred, instead of"
+            " required, it may stand in several."
+        ),
     ),
     "FRAGMENTED": Reason(
         WARNING,
         _("{available} are free, but scattered: no set of nodes has room for pods of this size."),
+        _(
+            "There is room for {fits} of its {pods} pods: it fits once others end on the same"
+            " nodes, or with fewer GPUs in each pod."
+        ),
     ),
     "IMPOSSIBLE": Reason(
         ERROR, _("This can never run as things are."), _("Ask for less, or change the promises.")

@@ -6,10 +6,8 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.doors.intake import Item
 from gpuplatform.doors.report import ImportReport, ObjectResult
 from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, TopologySpec
-from scheduling.engine.diagnostics import Checker, Finding
-from scheduling.engine.promises import check_promises
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.terms import DiagnosticCode
+from scheduling.selectors.promises import became_impossible, concerns, promise_findings
 from scheduling.specs import NodeSpec
 
 CHANGES_PROMISES = (
@@ -27,18 +25,6 @@ def changes_promises(items: Iterable[Item]) -> bool:
     return any(isinstance(spec, CHANGES_PROMISES) for item in items for spec in item.specs)
 
 
-def impossible_work(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
-    """Return the pending workloads that can never run: key to (name, first reason)."""
-    checker, found = Checker(snapshot), {}
-    for workload in snapshot.workloads:
-        if workload.admission is None:
-            diagnostics = [_diagnostic(finding) for finding in checker.check(workload)]
-            errors = [diagnostic for diagnostic in diagnostics if diagnostic.is_error]
-            if errors:
-                found[workload.key] = (workload.name, errors[0].sentence)
-    return found
-
-
 def judge(
     report: ImportReport,
     items: Mapping[int, Item],
@@ -46,48 +32,15 @@ def judge(
     snapshot: Snapshot,
 ) -> None:
     """Add to the report what the kept changes mean; to each object what concerns it."""
-    promises = [_diagnostic(finding) for finding in check_promises(snapshot)]
+    promises = promise_findings(snapshot)
     report.findings += promises
-    report.findings += [
-        Diagnostic(
-            "WORK_BECOMES_IMPOSSIBLE", f"Workload/{name}", "", {"workload": name, "why": why}
-        )
-        for key, (name, why) in impossible_work(snapshot).items()
-        if key not in before
-    ]
+    report.findings += became_impossible(before, snapshot)
     for result in report.results:
         if not result.is_rejected:
             specs = items[result.document.index].specs
-            result.tell(d for d in promises if _concerns(d, specs))
+            result.tell(d for d in promises if concerns(d, specs))
             result.tell(_inactive(result, specs, snapshot))
             result.tell(_outside(result, specs, snapshot))
-
-
-def _diagnostic(finding: Finding) -> Diagnostic:
-    code, subject = finding.code, finding.subject
-    if code is DiagnosticCode.LENDER_CANNOT_RECLAIM:
-        subject = f"Cohort/{subject}"
-    elif code in (
-        DiagnosticCode.GUARANTEES_EXCEED_CAPACITY,
-        DiagnosticCode.STRANDED_CAPACITY,
-    ):
-        subject = f"ResourceFlavor/{subject}"
-    return Diagnostic(code.value, subject, "", finding.numbers)
-
-
-def _concerns(diagnostic: Diagnostic, specs: Iterable[object]) -> bool:
-    """Return whether a finding about the promises is also about one of these queues."""
-    queues = [spec for spec in specs if isinstance(spec, ClusterQueueSpec)]
-    if diagnostic.code == DiagnosticCode.LENDER_CANNOT_RECLAIM:
-        named = str(diagnostic.numbers.get("queues", "")).split(", ")
-        return any(queue.name in named for queue in queues)
-    flavors = diagnostic.subject.partition("/")[2].split(",")
-    return any(
-        quotas.flavor in flavors
-        for queue in queues
-        for group in queue.groups
-        for quotas in group.flavors
-    )
 
 
 def _inactive(

@@ -13,15 +13,15 @@ from gpuplatform.common.diagnostics import Diagnostic, errors_of
 from gpuplatform.common.problems import Rejected
 from gpuplatform.doors import consequences, promises
 from gpuplatform.doors.intake import RANKS, Item, read_submission
+from gpuplatform.doors.replicas import already_there, surplus
 from gpuplatform.doors.report import CREATED, UNCHANGED, ImportReport, ObjectResult
 from queues.access import Actor, actor_for
 from queues.models import User
 from queues.specs import ClusterQueueSpec
-from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
 from scheduling.manifests.work import VOLCANO_DEFAULT
-from scheduling.models import Workload
 from scheduling.routes import resolve_queue
+from scheduling.selectors.promises import impossible_work
 from scheduling.services import Refused, check_rights, load_world, submit_workload
 from scheduling.specs import WorkloadSpec
 from scheduling.world import World
@@ -74,7 +74,7 @@ class _Import:
         """Keep everything that may be kept; results stand in the order of the submission."""
         report = ImportReport([self.results[item.document.index] for item in self.items])
         judged = consequences.changes_promises(self.items)
-        before = consequences.impossible_work(load_snapshot()) if judged else {}
+        before = impossible_work(load_snapshot()) if judged else {}
         ranked = sorted(self.items, key=lambda item: item.rank)
         promised = [i for i in ranked if i.specs and not isinstance(i.specs[-1], WorkloadSpec)]
         for item in promised:
@@ -92,6 +92,9 @@ class _Import:
         for item in self.items:
             if not item.specs:
                 self._follow(item)
+            result = self.results[item.document.index]
+            if not result.is_rejected:
+                result.tell(surplus(item.document, len(item.specs), self.actor))
         return report
 
     # ---- promises, nodes, prices -------------------------------------------------------------
@@ -128,7 +131,7 @@ class _Import:
         spec, known = _with_default_queue(spec, item.diagnostics, world)
         if self.actor is not None:
             check_rights(spec, world, self.actor)
-        if uid := _already_there(spec):
+        if uid := already_there(spec):
             result.workloads.append(uid)
             result.tell(known)
             return
@@ -155,13 +158,6 @@ class _Import:
 
 def _last(item: Item) -> object:
     return item.specs[-1] if item.specs else None
-
-
-def _already_there(spec: WorkloadSpec) -> str:
-    """Return the id of a live workload made from the same document, or ""."""
-    live = Workload.objects.exclude(status=Status.FINISHED.value)
-    row = live.filter(namespace=spec.namespace, kind=spec.kind, name=spec.name).first()
-    return str(row.uid) if row is not None and row.template == spec.template else ""
 
 
 def _with_default_queue(

@@ -209,3 +209,64 @@ def test_volcano_queues_that_state_nothing_share_by_weight(ada: Any, send: Any) 
         for queue in ClusterQueue.objects.all()
     }
     assert shares == {"a": 12, "b": 4}
+
+
+# ---- a Deployment that is scaled ---------------------------------------------------------------
+def scaled(replicas: int, image: str = "v0.9.0") -> str:
+    text = text_of("deployment-team-labels").replace("replicas: 1", f"replicas: {replicas}")
+    return text.replace("v0.9.0", image)
+
+
+def test_a_deployment_sent_with_more_replicas_gets_the_new_ones_only(ada: Any, send: Any) -> None:
+    (first,) = send(ada, "POST", PATH, scaled(1), "text/yaml").json()["results"]
+
+    response = send(ada, "POST", PATH, scaled(3), "text/yaml")
+
+    (result,) = response.json()["results"]
+    assert (response.status_code, result["verdict"], result["action"]) == (
+        201,
+        "accepted",
+        "created",
+    )
+    assert result["workloads"][:1] == first["workloads"]
+    names = Workload.objects.order_by("name").values_list("name", flat=True)
+    assert list(names) == [f"vllm-llama-70b-{number}" for number in range(3)]
+
+
+@pytest.mark.parametrize("asked", [1, 0])
+def test_a_deployment_sent_with_fewer_replicas_cancels_none_and_names_the_surplus(
+    asked: int, ada: Any, send: Any
+) -> None:
+    send(ada, "POST", PATH, scaled(3), "text/yaml")
+
+    (result,) = send(ada, "POST", PATH, scaled(asked), "text/yaml").json()["results"]
+
+    (warning,) = [d for d in result["diagnostics"] if d["code"] == "SURPLUS_REPLICAS"]
+    names = [f"vllm-llama-70b-{number}" for number in range(asked, 3)]
+    assert warning["numbers"] == {
+        "asked": asked,
+        "surplus": len(names),
+        "workloads": ", ".join(names),
+    }
+    assert (result["verdict"], warning["severity"]) == ("accepted", "warning")
+    assert Workload.objects.filter(status="pending").count() == 3
+
+
+def test_the_same_replicas_are_unchanged_and_another_image_still_takes_the_name(
+    ada: Any, send: Any
+) -> None:
+    send(ada, "POST", PATH, scaled(2), "text/yaml")
+
+    (same,) = send(ada, "POST", PATH, scaled(2), "text/yaml").json()["results"]
+    (other,) = send(ada, "POST", PATH, scaled(2, "v0.9.1"), "text/yaml").json()["results"]
+
+    assert (same["action"], "SURPLUS_REPLICAS" in str(same)) == ("unchanged", False)
+    assert (other["verdict"], "name_taken" in str(other)) == ("rejected", True)
+
+
+def test_somebody_else_s_replicas_are_not_named(ada: Any, eve: Any, datos: Any, send: Any) -> None:
+    send(ada, "POST", PATH, scaled(2), "text/yaml")
+
+    (result,) = send(eve, "POST", PATH, scaled(0), "text/yaml").json()["results"]
+
+    assert "SURPLUS_REPLICAS" not in str(result)

@@ -346,6 +346,21 @@ def test_corrected_to_five_pods_the_pytorchjob_is_accepted() -> None:
     assert worth_saying(result) == {"QUEUE_DEFAULTED": [{"queue": "team-datos"}]}
 
 
+def test_a_group_with_neither_pods_nor_resources_is_told_once() -> None:
+    on_cluster(32, "volcano-queues")
+
+    text = """
+    apiVersion: scheduling.volcano.sh/v1beta1
+    kind: PodGroup
+    metadata: {name: empty, namespace: ml-training}
+    spec: {minMember: 8, queue: team-datos}
+    """
+    (group,) = import_documents(text, actor=None).results
+    assert [d.path for d in group.diagnostics if d.code == "GANG_LARGER_THAN_POD_COUNT"] == [
+        "spec.minMember"
+    ]
+
+
 def test_the_worker_pod_with_its_group_still_leaves_the_group_without_pods() -> None:
     on_cluster(32, "volcano-queues")
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from queues.models import LocalQueue
 from scheduling.models import Workload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
@@ -207,3 +208,68 @@ def test_the_schema_is_served_and_its_reader_loads_nothing_from_elsewhere(
     assert {PATH, "/api/v1/manifests/", "/api/v1/nodes/"} <= schema["paths"].keys()
     assert schema["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
     assert "://" not in page.replace("http://testserver", "")
+
+
+# ---- what others have is an amount without a name ----------------------------------------------
+def blocked_work(person: Any, send: Any) -> Workload:
+    """Submit Ian's workload and let the engine's words of everybody stand in it."""
+    foreign = Workload.objects.create(namespace="ns-datos", name="theirs", gpus=1)
+    LocalQueue.objects.create(namespace="ns-ia", name="lq-ia", cluster_queue="cq-ia")
+    body = {**BODY, "namespace": "ns-ia", "queue": "lq-ia", "name": "own"}
+    body["pod_sets"] = [{"name": "main", "count": 1, "requests": {GPU: 1}}]
+    own = Workload.objects.get(uid=send(person, "POST", PATH, body).json()["uid"])
+    names = f"{own.uid}, {foreign.uid}"
+    holders = {"holders": "cq-datos: 64, cq-ia: 3, cq-plataforma: 96", "flavor": "h100-sxm"}
+    facts = {
+        "LENDER_BUSY": holders,
+        "WAITING_PREEMPTION": {"releasing": names},
+        "CLAIMED": {"claimants": str(foreign.uid)},
+        "BEHIND_IN_QUEUE": {"ahead": 1, "head": str(own.uid)},
+    }
+    own.blockers = [
+        {"code": code, "resource": GPU, "needed": 4, "available": 0, "where": "", "facts": fact}
+        for code, fact in facts.items()
+    ]
+    own.save()
+    return own
+
+
+def facts_of(answer: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: value
+        for blocker in answer["blockers"]
+        for key, value in blocker["facts"].items()
+        if key not in {"flavor", "ahead"}
+    }
+
+
+def test_blockers_name_no_queue_and_no_workload_that_the_reader_may_not_see(
+    ian: Any, ada: Any, send: Any
+) -> None:
+    own = blocked_work(ian, send)
+    discreet = {
+        "holders": "cq-ia: 3, other teams: 160",
+        "releasing": f"{own.uid}, other teams: 1",
+        "claimants": "other teams: 1",
+        "head": str(own.uid),
+    }
+    assert send(ian, "GET", "/api/v1/cluster-queues/cq-datos/").status_code == 404
+
+    assert facts_of(send(ian, "GET", f"{PATH}{own.uid}/").json()) == discreet
+    assert facts_of(send(ian, "GET", PATH).json()["results"][0]) == discreet
+    assert "cq-datos: 64" in facts_of(send(ada, "GET", f"{PATH}{own.uid}/").json())["holders"]
+
+
+@pytest.mark.parametrize("suffix", ["", "?format=csv", "?format=json"])
+def test_pages_and_files_of_workloads_name_nobody_else(
+    ian: Any, send: Any, signed_in: Any, suffix: str
+) -> None:
+    own = blocked_work(ian, send)
+    foreign = Workload.objects.get(name="theirs")
+    paths = ["/workloads/", "/queues/cq-ia/", "/", *([] if suffix else [f"/workloads/{own.uid}/"])]
+
+    for path in paths:
+        text = signed_in(ian).get(f"{path}{suffix}").content.decode()
+        assert "cq-datos" not in text
+        assert "cq-plataforma" not in text
+        assert str(foreign.uid) not in text

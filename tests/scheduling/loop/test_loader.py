@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from queues.models import Cohort, FlavorQuota, LocalQueue, Namespace, Topology, TopologyLevel
 from scheduling.cycle import run_cycle
+from scheduling.engine.diagnostics import check_promises
 from scheduling.engine.snapshot import GPU, FlavorResource, Quota
 from scheduling.engine.terms import Status, TopologyMode
 from scheduling.loader import load_snapshot
@@ -141,6 +142,27 @@ def test_a_residual_cohort_owns_what_healthy_nodes_leave_of_its_promises():
     assert load_snapshot().cohorts["volcano"].quotas == {GPUS: Quota(28 - 24)}
     FlavorQuota.objects.filter(nominal=8).update(nominal=80)
     assert load_snapshot().cohorts["volcano"].quotas == {GPUS: Quota(0)}
+
+
+def test_a_residual_cohort_leaves_alone_what_is_promised_elsewhere():
+    nodes(2)
+    parent = Cohort.objects.create(name="division")
+    Cohort.objects.create(name="volcano", quota_source="residual")
+    queue("datos", 2, cohort="volcano")
+    queue("ia", 1, cohort="division")
+    FlavorQuota.objects.create(cohort=parent, flavor=FLAVOR, resource=GPU, nominal=1)
+    snapshot = load_snapshot()
+    assert snapshot.cohorts["volcano"].quotas == {GPUS: Quota(8 - 2 - 1 - 1)}
+    assert check_promises(snapshot) == ()
+
+
+def test_two_residual_cohorts_do_not_both_own_the_same_rest():
+    nodes(2)
+    for name in ("a", "b"):
+        Cohort.objects.create(name=name, quota_source="residual")
+        queue(name, 2, cohort=name)
+    cohorts = load_snapshot().cohorts
+    assert [cohorts[name].quotas[GPUS].nominal for name in ("a", "b")] == [4, 0]
 
 
 def test_a_queue_that_cannot_admit_says_why():

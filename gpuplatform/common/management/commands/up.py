@@ -26,6 +26,7 @@ from django.utils.translation import gettext as _
 from gpuplatform.common.supervisor import Service, Supervisor
 
 NAMES = ("web", "cycle", "cost", "beat")
+CARD = "demo.json"  # left in the data folder by the command that loads the demo
 ALIASES = {"worker": ("cycle", "cost")}
 
 
@@ -74,6 +75,8 @@ class Command(BaseCommand):
         self.stdout.write(_("Data folder: %s") % settings.HOME)
         call_command("migrate", interactive=False, verbosity=0)
         if not demo:
+            if (settings.HOME / CARD).exists():
+                self.stdout.write(_("This is the demo: everybody knows its passwords."))
             return
         if apps.get_model("queues", "Team").objects.exists():
             self.stdout.write(_("The database is not empty: it is kept as it is."))
@@ -217,7 +220,7 @@ def line_printer(stream: TextIO) -> Callable[[str], None]:
 def welcome(url: str) -> str:
     """Return what to open and who may sign in; the demo's people where it left their card."""
     lines = ["", _("gpuplatform is ready: %s/") % url, ""]
-    card = settings.HOME / "demo.json"
+    card = settings.HOME / CARD
     if card.exists():
         lines += demo_lines(url, json.loads(card.read_text()))
     if urlsplit(settings.CELERY_BROKER_URL).scheme == "filesystem":

@@ -1,0 +1,65 @@
+"""Replicas of a Deployment that is sent again: which of them are live already, which too many."""
+
+from collections.abc import Mapping
+
+from django.db.models import QuerySet
+
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.manifests import Document
+from queues.access import Actor, visible
+from scheduling.engine.terms import Status
+from scheduling.models import Workload
+from scheduling.specs import WorkloadSpec
+
+DEPLOYMENT = "Deployment"
+NAMED = 10  # names of surplus replicas that an answer lists
+
+
+def already_there(spec: WorkloadSpec) -> str:
+    """Return the id of a live workload made from the same document, or "".
+
+    The number of replicas is no part of what one replica is: scaling leaves live ones alone.
+    """
+    row = _live(spec.namespace, spec.kind).filter(name=spec.name).first()
+    if row is None or _one(spec.kind, row.template) != _one(spec.kind, spec.template):
+        return ""
+    return str(row.uid)
+
+
+def surplus(document: Document, asked: int, actor: Actor | None) -> list[Diagnostic]:
+    """Return a warning where more replicas are live than ``asked``; it cancels none of them.
+
+    ``actor`` None is the system; anybody else hears of workloads that they may see.
+    """
+    if document.kind != DEPLOYMENT:
+        return []
+    rows = _live(document.namespace, DEPLOYMENT).filter(name__startswith=f"{document.name}-")
+    seen = rows if actor is None else visible(rows, actor)
+    numbered = ((_number(row, document.name), row) for row in seen.only("name", "template"))
+    extra = sorted((number, row.name) for number, row in numbered if number >= asked)
+    if not extra:
+        return []
+    names = ", ".join(name for _, name in extra[:NAMED])
+    numbers: dict[str, str | int] = {"asked": asked, "surplus": len(extra), "workloads": names}
+    return [Diagnostic("SURPLUS_REPLICAS", document.subject, "spec.replicas", numbers)]
+
+
+def _live(namespace: str, kind: str) -> QuerySet[Workload]:
+    rows = Workload.objects.exclude(status=Status.FINISHED.value)
+    return rows.filter(namespace=namespace, kind=kind)
+
+
+def _one(kind: str, template: object) -> object:
+    """Return the document as far as it describes one replica."""
+    spec = template.get("spec") if isinstance(template, Mapping) else None
+    if kind != DEPLOYMENT or not isinstance(template, Mapping) or not isinstance(spec, Mapping):
+        return template
+    return {**template, "spec": {key: spec[key] for key in spec if key != "replicas"}}
+
+
+def _number(row: Workload, name: str) -> int:
+    """Return which replica of the Deployment ``name`` this is; -1 for a stranger's workload."""
+    metadata = (row.template or {}).get("metadata")
+    number = row.name.removeprefix(f"{name}-")
+    mine = isinstance(metadata, Mapping) and metadata.get("name") == name
+    return int(number) if mine and number.isascii() and number.isdecimal() else -1
