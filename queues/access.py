@@ -18,7 +18,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from queues.choices import Role, TeamRole
+from queues.choices import SCOPES, Role, TeamRole
 from queues.models import ApiToken, Membership, PlatformRole, User
 
 Rows = TypeVar("Rows", bound=Model)
@@ -87,6 +87,30 @@ class Actor:
     def may_see_bills(self) -> bool:
         """Return whether the bills of all teams, and what nobody pays for, are visible."""
         return self.sees_everything and self.has_scope("cost:read")
+
+    @property
+    def may_see_prices(self) -> bool:
+        """Return whether prices are visible: to those who see some bill made from them."""
+        return self.may_see_bills or bool(self.bill_team_ids)
+
+    @property
+    def may_manage_people(self) -> bool:
+        """Return whether people may be made, given roles and shut out."""
+        return self.is_admin
+
+    @property
+    def useful_scopes(self) -> list[str]:
+        """Return the scopes that a token of this person would not carry in vain."""
+        leads = any(self.leads(team) for team in self.team_ids)
+        is_admin = self.has_role(Role.ADMIN)
+        allowed = {
+            "read": True,
+            "workloads:submit": is_admin or bool(self.team_ids),
+            "cost:read": self.sees_everything or leads,
+            "cost:close": self.has_role(Role.FINANCE, Role.ADMIN),
+            "audit:read": self.has_role(Role.ADMIN, Role.AUDITOR) or leads,
+        }
+        return [scope for scope in SCOPES if allowed.get(scope, is_admin)]
 
     @property
     def may_see_audit(self) -> bool:

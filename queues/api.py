@@ -11,11 +11,11 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import APIException
-from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gpuplatform.common.paging import ByName, check_parameters
 from gpuplatform.common.problems import Problem, Stale
 from queues import descriptions, selectors
 from queues.access import Actor, HasScope, actor_of, demand, demand_visible
@@ -36,11 +36,10 @@ class PreconditionRequired(APIException):
     default_code = "precondition_required"
 
 
-class Pages(LimitOffsetPagination):
-    """``?limit=`` up to 1,000 rows and ``?offset=``."""
+class ByNamespace(ByName):
+    """Pages by namespace and name."""
 
-    default_limit = 100
-    max_limit = 1000
+    ordering: Any = ("namespace", "name")
 
 
 class _Rows(APIView, Generic[Row]):
@@ -63,10 +62,13 @@ class _Rows(APIView, Generic[Row]):
 
 
 class _List(_Rows[Row]):
+    pages: ClassVar[type[ByName]] = ByName
+
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """Return the visible objects, a page at a time."""
-        pages = Pages()
+        """Return the visible objects, a page at a time; other parameters are refused."""
+        check_parameters(request, ())
+        pages = self.pages()
         rows = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
         return pages.get_paginated_response([self.answer(row) for row in rows or []])
 
@@ -194,6 +196,8 @@ class _LocalQueues:
 @extend_schema_view(get=extend_schema(operation_id="local_queues_list"))
 class LocalQueueList(_LocalQueues, _List[LocalQueue]):
     """``GET /local-queues/``."""
+
+    pages = ByNamespace
 
 
 class LocalQueueDetail(_LocalQueues, _Detail[LocalQueue]):

@@ -20,6 +20,7 @@ from queues.models import (
     ResourceFlavor,
     Team,
     Topology,
+    User,
 )
 from queues.specs import (
     ClusterQueueSpec,
@@ -28,6 +29,7 @@ from queues.specs import (
     FlavorSpec,
     LocalQueueSpec,
     NamespaceSpec,
+    PersonSpec,
     PreemptionSpec,
     PriorityClassSpec,
     QuotaSpec,
@@ -60,6 +62,18 @@ def describe_team(row: Team) -> TeamSpec:
         cost_center=row.cost_center,
         accounting_mode=row.accounting_mode,
         description=row.description,
+    )
+
+
+def describe_person(row: User) -> PersonSpec:
+    """Return who ``row`` is and which roles they have on the platform. One query."""
+    return PersonSpec(
+        username=row.username,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        email=row.email,
+        is_active=row.is_active,
+        roles=tuple(sorted(held.role for held in row.platform_roles.all())),
     )
 
 

@@ -5,22 +5,23 @@ the values of both sides; what was typed stays in the form, which then applies t
 that is current.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
+from gpuplatform.common.consequences import watch_change
 from gpuplatform.common.problems import Rejected, Stale
-from queues import pages
+from queues import merging, pages
 from queues.access import actor_of, require
 from queues.descriptions import describe_cluster_queue, describe_cohort, describe_team
 from queues.forms import (
-    RESOURCES,
     CohortForm,
     EditForm,
     QueueForm,
@@ -34,6 +35,7 @@ from queues.models import ClusterQueue, Cohort, Team
 from queues.services.cohorts import save_cohort
 from queues.services.queues import save_cluster_queue
 from queues.services.teams import save_team
+from queues.specs import ResourceGroupSpec, TeamSpec
 from queues.views import may_edit
 
 REFUSED, CONFLICT = 422, 412
@@ -48,7 +50,8 @@ class Editing:
     row: Any
     spec: Any  # of the row as it is now; None for a new one
     form: EditForm
-    wanted: Callable[[], Any]  # the spec that the form asks for
+    shown: Callable[[Any], dict[str, Any]]  # what the form shows of a spec
+    wanted: Callable[[Any], Any]  # the spec asked for; what no form shows is that of the argument
     save: Callable[..., Any]
     rows: QuotaRows | None = None
 
@@ -66,46 +69,64 @@ def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
     """Show the form, or save it and go to the object's page."""
     if request.method != "POST":
         return _show(request, editing)
+    only_check = "check" in request.POST
+    if only_check:
+        editing.form.need_no_reason()
     if not editing.are_valid():
         return _show(request, editing, REFUSED, problems=editing.mistakes())
-    spec, data = editing.wanted(), editing.form.cleaned_data
+    spec, data = editing.wanted(editing.spec), editing.form.cleaned_data
     version = 0 if editing.row is None else data["version"]
     try:
-        saved = editing.save(
-            spec, actor=actor_of(request).user, reason=data["reason"], if_version=version
-        )
+        with transaction.atomic():
+            told = watch_change(spec)
+            saved = editing.save(
+                spec, actor=actor_of(request).user, reason=data["reason"], if_version=version
+            )
+            found = told()
+            transaction.set_rollback(only_check)
     except Stale as error:
-        return _show_conflict(request, editing, spec, error)
+        return _show_conflict(request, editing, error)
     except Rejected as error:
         place = editing.rows.add_problem if editing.rows is not None else None
-        found = add_problems(editing.form, error.problems, *([place] if place else []))
-        return _show(request, editing, REFUSED, problems=found)
+        problems = add_problems(editing.form, error.problems, *([place] if place else []))
+        return _show(request, editing, REFUSED, problems=problems)
+    if only_check:
+        return _show(request, editing, checked=True, findings=found)
     messages.success(request, gettext("%(name)s is saved.") % {"name": saved.name})
+    for diagnostic in found:
+        messages.warning(request, f"{diagnostic.sentence} {diagnostic.next_step}".strip())
     return redirect(editing.kind, name=saved.name)
 
 
-def _show_conflict(
-    request: HttpRequest, editing: Editing, spec: Any, error: Stale
-) -> HttpResponse:
+def _show_conflict(request: HttpRequest, editing: Editing, error: Stale) -> HttpResponse:
     if editing.row is None:
         words = gettext("there is one with this name already")
         editing.form.add_error("name", words)
         where = editing.form["name"].id_for_label
         taken = {"field": where, "code": "duplicate", "path": "name", "message": words}
         return _show(request, editing, REFUSED, problems=[taken])
-    seen = editing.form.data.get("seen", "")
-    found = pages.clashes(seen, editing.spec, spec)
-    now = {"version": str(editing.row.version), "seen": pages.as_seen(editing.spec)}
+    row, theirs = editing.row, editing.spec
+    seen = merging.read_seen(editing.form.data.get("seen", ""))
+    yours = editing.wanted(merging.as_it_was(seen, theirs))
+    merged = merging.merge(seen, theirs, yours)
     carried = request.POST.copy()
-    carried.update(now)  # appends: the last value of a key counts
+    carried.update({"version": str(row.version), "seen": pages.as_seen(theirs)})  # the last counts
+    carried.update({name: str(value) for name, value in editing.shown(merged).items()})
+    behind = row.version - (editing.form.cleaned_data["version"] or 0)
     editing.form.data = carried
-    words = " ".join(problem.message for problem in error.problems)
-    return _show(request, editing, CONFLICT, clashes=found, conflict=words)
+    if editing.rows is not None:
+        editing.rows = _table(merged.groups)
+    conflict = {
+        "words": " ".join(problem.message for problem in error.problems),
+        "clashes": pages.clashes(seen, theirs, yours),
+        "changes": pages.newer_changes(type(row).__name__, row.name, behind),
+    }
+    return _show(request, editing, CONFLICT, conflict=conflict)
 
 
 def _show(request: HttpRequest, editing: Editing, status: int = 200, **more: Any) -> HttpResponse:
     context = {"editing": editing, "form": editing.form, "row": editing.row, "rows": editing.rows}
-    context |= {"resources": RESOURCES}
+    context |= {"resources": pages.resource_choices()}
     return render(request, f"queues/{editing.kind}_form.html", context | more, status=status)
 
 
@@ -114,6 +135,10 @@ def _start(row: Any, spec: Any, initial: dict[str, Any]) -> dict[str, Any]:
     if row is None:
         return initial
     return initial | {"version": row.version, "seen": pages.as_seen(spec)}
+
+
+def _table(groups: Iterable[ResourceGroupSpec], data: Any = None) -> QuotaRows:
+    return quota_rows(pages.flavor_choices(), data, groups, pages.resource_choices())
 
 
 def _required(row: Any) -> Any:
@@ -131,13 +156,16 @@ def team_edit(request: HttpRequest, name: str = "") -> HttpResponse:
     """Edit a team; without a name, a new one."""
     row = _required(Team.objects.filter(name=name).first()) if name else None
     spec = describe_team(row) if row else None
-    shown = {
-        field: getattr(spec, field)
-        for field in ("display_name", "cost_center", "accounting_mode", "description")
-        if spec is not None
-    }
-    form = TeamForm(request.POST or None, initial=_start(row, spec, shown), is_new=row is None)
-    return answer(request, Editing("team", row, spec, form, lambda: form.to_spec(name), save_team))
+    form = TeamForm(
+        request.POST or None, initial=_start(row, spec, _team_shown(spec)), is_new=row is None
+    )
+    wanted = lambda _current: form.to_spec(name)  # noqa: E731  # evaluated once valid
+    return answer(request, Editing("team", row, spec, form, _team_shown, wanted, save_team))
+
+
+def _team_shown(spec: TeamSpec | None) -> dict[str, Any]:
+    columns = ("display_name", "cost_center", "accounting_mode", "description")
+    return {name: getattr(spec, name) for name in columns} if spec else {}
 
 
 @form_page
@@ -154,9 +182,12 @@ def queue_edit(request: HttpRequest, name: str = "") -> HttpResponse:
         teams=pages.team_choices(),
         cohorts=pages.cohort_choices(),
     )
-    rows = quota_rows(pages.flavor_choices(), request.POST or None, spec.groups if spec else ())
-    wanted = lambda: form.to_spec(rows.groups(), spec)  # noqa: E731  # evaluated once valid
-    return answer(request, Editing("queue", row, spec, form, wanted, save_cluster_queue, rows))
+    rows = _table(spec.groups if spec else (), request.POST or None)
+    wanted = lambda current: form.to_spec(rows.groups(), current)  # noqa: E731
+    shown = QueueForm.initial_of
+    return answer(
+        request, Editing("queue", row, spec, form, shown, wanted, save_cluster_queue, rows)
+    )
 
 
 def _asked(request: HttpRequest) -> dict[str, str]:
@@ -177,6 +208,7 @@ def cohort_edit(request: HttpRequest, name: str = "") -> HttpResponse:
         is_new=row is None,
         cohorts=pages.cohort_choices(without=name),
     )
-    rows = quota_rows(pages.flavor_choices(), request.POST or None, spec.groups if spec else ())
-    wanted = lambda: form.to_spec(rows.groups(), spec)  # noqa: E731  # evaluated once valid
-    return answer(request, Editing("cohort", row, spec, form, wanted, save_cohort, rows))
+    rows = _table(spec.groups if spec else (), request.POST or None)
+    wanted = lambda current: form.to_spec(rows.groups(), current)  # noqa: E731
+    shown = CohortForm.initial_of
+    return answer(request, Editing("cohort", row, spec, form, shown, wanted, save_cohort, rows))

@@ -5,10 +5,12 @@ Which rows somebody sees is decided in ``queues.access`` and ``queues.selectors`
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from django.db.models import Count, OuterRef, Prefetch, QuerySet, Subquery, Sum
+from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 
@@ -24,9 +26,11 @@ from queues.models import (
     Namespace,
     ResourceFlavor,
     Team,
+    User,
 )
 
 GPU = "nvidia.com/gpu"
+USUAL_RESOURCES = (GPU, "cpu", "memory", "pods")
 CHANGES_SHOWN = 10
 SIDES = 2
 TEAM_COLUMNS = (
@@ -39,6 +43,7 @@ TEAM_COLUMNS = (
     "queues",
     "gpus_nominal",
 )
+PERSON_COLUMNS = ("username", "name", "email", "roles", "teams", "active", "last_sign_in")
 AUDIT_COLUMNS = (
     "at",
     "actor",
@@ -112,12 +117,47 @@ def team_page(team: Team) -> TeamPage:
     )
 
 
+# ---- people ------------------------------------------------------------------------------------
+
+
+def person_rows(text: str = "") -> QuerySet[User]:
+    """Return everybody by name, with roles and teams; narrowed by a text. 3 queries."""
+    people: QuerySet[User] = User.objects.prefetch_related(
+        "platform_roles",
+        Prefetch("memberships", Membership.objects.select_related("team").order_by("team__name")),
+    ).order_by("username")
+    if not text:
+        return people
+    columns = ("username", "first_name", "last_name", "email")
+    return people.filter(reduce(or_, (Q(**{f"{name}__icontains": text}) for name in columns)))
+
+
+def person_cells(people: Iterable[User]) -> Iterable[dict[str, Any]]:
+    """Yield people as rows of an export: ``datos:lead ia:member``."""
+    for user in people:
+        yield {
+            "username": user.username,
+            "name": user.get_full_name(),
+            "email": user.email,
+            "roles": " ".join(sorted(held.role for held in user.platform_roles.all())),
+            "teams": " ".join(f"{m.team.name}:{m.role}" for m in user.memberships.all()),
+            "active": user.is_active,
+            "last_sign_in": user.last_login,
+        }
+
+
 # ---- choices of forms --------------------------------------------------------------------------
 
 
 def flavor_choices() -> list[tuple[str, str]]:
     """Return the flavors that a quota row may name."""
     return [(name, name) for name in ResourceFlavor.objects.values_list("name", flat=True)]
+
+
+def resource_choices() -> list[str]:
+    """Return the resources that a quota row offers: the usual ones, then those in use."""
+    used = FlavorQuota.objects.order_by("resource").values_list("resource", flat=True).distinct()
+    return list(dict.fromkeys([*USUAL_RESOURCES, *used]))
 
 
 def team_choices() -> list[tuple[str, str]]:
@@ -146,19 +186,25 @@ class Clash:
     @property
     def is_clash(self) -> bool:
         """Return whether both sides changed it, to different values."""
-        return len({self.seen, self.theirs, self.yours}) > SIDES
+        return bool(self.yours) and len({self.seen, self.theirs, self.yours}) > SIDES
 
 
-def clashes(seen: str, theirs: object, yours: object) -> list[Clash]:
-    """Return what differs between the sides; ``seen`` is the JSON that the form carried."""
-    try:
-        base = json.loads(seen) if seen else {}
-    except ValueError:
-        base = {}
-    columns = [_flat(base), _flat(as_json(theirs)), _flat(as_json(yours))]
+def clashes(seen: object, theirs: object, yours: object) -> list[Clash]:
+    """Return what differs from ``seen``; ``yours`` is "" where only the others changed it."""
+    columns = [_flat(seen), _flat(as_json(theirs)), _flat(as_json(yours))]
     labels = sorted(set().union(*columns))
     rows = [Clash(label, *(column.get(label, "-") for column in columns)) for label in labels]
-    return [row for row in rows if not row.seen == row.theirs == row.yours]
+    return [
+        replace(row, yours="") if row.yours in {row.seen, row.theirs} else row
+        for row in rows
+        if not row.seen == row.theirs == row.yours
+    ]
+
+
+def newer_changes(kind: str, subject: str, count: int) -> list[AuditEntry]:
+    """Return the last changes of an object, newest first: one for each version not seen."""
+    entries = AuditEntry.objects.filter(subject_kind=kind, subject=subject).order_by("-id")
+    return list(entries[: min(max(count, 0), CHANGES_SHOWN)])
 
 
 def as_seen(spec: object) -> str:

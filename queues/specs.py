@@ -95,6 +95,18 @@ class ResourceGroupSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonSpec:
+    """The desired state of one person. ``roles`` are those on the whole platform, in order."""
+
+    username: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    is_active: bool = True
+    roles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CohortSpec:
     """The desired state of one Cohort."""
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from queues import editors, views
+from queues import account, editors, people, views
 
 urlpatterns = [
     path("queues/new/", editors.queue_edit, name="queue-new"),
@@ -16,5 +16,13 @@ urlpatterns = [
     path("teams/<name:name>/members/", views.team_member, name="team-member"),
     path("teams/<name:name>/namespaces/", views.team_namespace, name="team-namespace"),
     path("teams/<name:name>/local-queues/", views.team_local_queue, name="team-local-queue"),
+    path("people/", people.people_page, name="people"),
+    path("people/new/", people.person_new, name="person-new"),
+    path("people/<name:username>/edit/", people.person_edit, name="person-edit"),
+    path("people/<name:username>/password/", people.person_password, name="person-password"),
+    path("account/", account.account_page, name="account"),
+    path("account/password/", account.ChangePassword.as_view(), name="account-password"),
+    path("account/tokens/", account.token_new, name="account-tokens"),
+    path("account/tokens/revoke/", account.token_revoke, name="account-token-revoke"),
     path("audit/", views.audit_page, name="audit"),
 ]

@@ -40,7 +40,8 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "submit": actor.has_role(Role.ADMIN) or bool(actor.team_ids),
         "cost": actor.may_see_bills or leads,
         "bills": actor.may_see_bills or leads,
-        "prices": actor.sees_everything,
+        "prices": actor.may_see_prices,
+        "people": actor.may_manage_people,
         "audit": actor.may_see_audit or leads,
     }
     roles = [str(Role(role).label) for role in sorted(actor.roles)]

@@ -195,9 +195,12 @@ class Fields:
 
     def close(self) -> None:
         """Warn about every field that nobody read."""
-        for key in self.body:
-            if key not in self._known:
-                self.report("UNKNOWN_FIELD", key, field=key[:KEPT])
+        for key in self.unread():
+            self.report("UNKNOWN_FIELD", key, field=key[:KEPT])
+
+    def unread(self) -> list[str]:
+        """Return the keys that nobody read, in the order of the document."""
+        return [key for key in self.body if key not in self._known]
 
     def _of_type(self, key: str, kind: type, name: str, required: bool) -> Any:
         value = self.raw(key)

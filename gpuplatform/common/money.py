@@ -32,6 +32,11 @@ def rounded(amount: Decimal, places: int = 2) -> Decimal:
     return amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
 
 
+def digits(number: Decimal | float) -> str:
+    """Return a number for CSV and JSON: all its places, a decimal point, never an exponent."""
+    return f"{number if isinstance(number, Decimal) else Decimal(repr(float(number))):f}"
+
+
 def plain(amount: Decimal, least: int = 2, most: int = 8) -> str:
     """Return the amount with a decimal point and no zeros beyond ``least`` places."""
     text = f"{rounded(amount, most):f}"

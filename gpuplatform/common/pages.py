@@ -20,6 +20,8 @@ from django.urls.converters import StringConverter
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.money import digits
+
 FORMATS = ("csv", "json")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -65,6 +67,7 @@ RAIL = (
     RailItem("submit", _("Submit"), "submit", "s", "submit"),
     RailItem("nodes", _("Nodes"), "nodes", "n"),
     RailItem("teams", _("Teams"), "teams", "t"),
+    RailItem("people", _("People"), "people", "e", "people"),
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),
@@ -175,23 +178,33 @@ def csv_rows(name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]
     return response
 
 
+class PlainEncoder(DjangoJSONEncoder):
+    """Django's JSON, with decimals as plain texts."""
+
+    def default(self, o: Any) -> Any:
+        """Return what JSON does not know in types that it knows."""
+        return digits(o) if isinstance(o, Decimal) else super().default(o)
+
+
 def json_rows(
     name: str, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> HttpResponse:
     """Return rows as a JSON list of objects."""
     answer = [{column: row.get(column) for column in columns} for row in rows]
-    text = json.dumps(answer, cls=DjangoJSONEncoder, ensure_ascii=False, indent=1)
+    text = json.dumps(answer, cls=PlainEncoder, ensure_ascii=False, indent=1)
     response = HttpResponse(text, content_type="application/json")
     response["Content-Disposition"] = f'inline; filename="{name}.json"'
     return response
 
 
-def _cell(value: Any) -> str | int | float | Decimal:
+def _cell(value: Any) -> str | int:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float | Decimal):
+    if isinstance(value, float | Decimal):
+        return digits(value)
+    if isinstance(value, int):
         return value
     if isinstance(value, datetime | date):
         return value.isoformat()

@@ -5,7 +5,9 @@ What does not divide evenly is rounded up, as Kubernetes does (``admission.md`` 
 """
 
 import re
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
+from difflib import SequenceMatcher
 
 INT64_MAX = 2**63 - 1
 _QUANTITY = re.compile(
@@ -57,3 +59,16 @@ def format_quantity(resource: str, amount: int) -> str:
             if amount and amount % scale == 0:
                 return f"{amount // scale}{suffix}"
     return str(amount)
+
+
+def nearest_resource(resource: str, known: Iterable[str]) -> str:
+    """Return the known resource that was most likely meant; GPUs where none is known.
+
+    The part behind the domain counts as much as the whole: ``gpu`` is ``nvidia.com/gpu``.
+    """
+
+    def likeness(name: str) -> float:
+        short = name.rpartition("/")[2]
+        return max(SequenceMatcher(None, resource[:317], one).ratio() for one in (name, short))
+
+    return max(sorted(known), key=likeness, default="nvidia.com/gpu")

@@ -5,21 +5,37 @@ with paths, and :func:`add_problems` puts each at its field.
 """
 
 from queues.forms.edits import EditForm, add_problems, form_problems
+from queues.forms.people import (
+    GENERATED,
+    TYPED,
+    FirstPasswordForm,
+    NewPasswordForm,
+    PersonForm,
+    TokenForm,
+    team_places,
+)
 from queues.forms.promises import CohortForm, QueueForm
 from queues.forms.quotas import RESOURCES, QuotaRows, quota_rows
 from queues.forms.teams import LocalQueueForm, MemberForm, NamespaceForm, TeamForm
 
 __all__ = [
+    "GENERATED",
     "RESOURCES",
+    "TYPED",
     "CohortForm",
     "EditForm",
+    "FirstPasswordForm",
     "LocalQueueForm",
     "MemberForm",
     "NamespaceForm",
+    "NewPasswordForm",
+    "PersonForm",
     "QueueForm",
     "QuotaRows",
     "TeamForm",
+    "TokenForm",
     "add_problems",
     "form_problems",
     "quota_rows",
+    "team_places",
 ]

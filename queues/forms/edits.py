@@ -38,6 +38,11 @@ class EditForm(forms.Form):
             del self.fields["name"]
         self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
 
+    def need_no_reason(self) -> None:
+        """Let the form be asked what it would do; nothing is kept, so nothing is audited."""
+        self.fields["reason"].required = False
+        self.fields["reason"].validators = []
+
 
 def choose(form: forms.Form, field: str, choices: Choices) -> None:
     """Set what a field offers; what is stored already stays possible."""

@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 
 from queues.choices import (
     BorrowWithinCohort,
-    Fairness,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
@@ -31,11 +30,6 @@ class QueueForm(EditForm):
     team = forms.ChoiceField(label=_("Team"), required=False)
     cohort = forms.ChoiceField(
         label=_("Cohort"), required=False, help_text=_("Queues of a cohort lend to each other.")
-    )
-    fair_weight = forms.DecimalField(
-        label=_("Weight"),
-        min_value=0,
-        help_text=_("Its share of what others leave idle, against its sisters."),
     )
     queueing_strategy = forms.ChoiceField(label=_("Strategy"), choices=QueueingStrategy.choices)
     stop_policy = forms.ChoiceField(label=_("Stop policy"), choices=StopPolicy.choices)
@@ -71,7 +65,6 @@ class QueueForm(EditForm):
         """Return what the form shows first; without a spec the recommended defaults."""
         if spec is None:
             return {
-                "fair_weight": 1,
                 "queueing_strategy": QueueingStrategy.BEST_EFFORT_FIFO,
                 "stop_policy": StopPolicy.NONE,
                 "reclaim_within_cohort": ReclaimWithinCohort.ANY,
@@ -84,7 +77,6 @@ class QueueForm(EditForm):
             "name": spec.name,
             "team": spec.team or "",
             "cohort": spec.cohort or "",
-            "fair_weight": spec.fair_weight.normalize(),
             "queueing_strategy": spec.queueing_strategy,
             "stop_policy": spec.stop_policy,
             "reclaim_within_cohort": spec.preemption.reclaim_within_cohort,
@@ -107,7 +99,7 @@ class QueueForm(EditForm):
             cohort=data["cohort"] or None,
             queueing_strategy=data["queueing_strategy"],
             stop_policy=data["stop_policy"],
-            fair_weight=data["fair_weight"],
+            fair_weight=kept.fair_weight,
             namespace_selector=self._selector(kept.namespace_selector),
             preemption=PreemptionSpec(
                 within_cluster_queue=data["within_cluster_queue"],
@@ -160,12 +152,6 @@ class CohortForm(EditForm):
         label=_("Name"), help_text=_("As Kubernetes spells names; it never changes.")
     )
     parent = forms.ChoiceField(label=_("Inside"), required=False)
-    fairness = forms.ChoiceField(
-        label=_("Fairness"),
-        choices=Fairness.choices,
-        help_text=_("How its queues share what is lent; set at the top of the tree."),
-    )
-    fair_weight = forms.DecimalField(label=_("Weight"), min_value=0)
     quota_source = forms.ChoiceField(label=_("Own quota"), choices=QuotaSource.choices)
 
     def __init__(self, *args: Any, cohorts: Choices = (), **kwargs: Any) -> None:
@@ -174,26 +160,25 @@ class CohortForm(EditForm):
 
     @staticmethod
     def initial_of(spec: CohortSpec | None) -> dict[str, Any]:
-        """Return what the form shows first; without a spec the recommended defaults."""
-        shown = spec or CohortSpec("", fairness=Fairness.HISTORY)
+        """Return what the form shows first."""
+        shown = spec or CohortSpec("")
         return {
             "name": shown.name,
             "parent": shown.parent or "",
-            "fairness": shown.fairness,
-            "fair_weight": shown.fair_weight.normalize(),
             "quota_source": shown.quota_source,
         }
 
     def to_spec(
         self, groups: tuple[ResourceGroupSpec, ...], current: CohortSpec | None
     ) -> CohortSpec:
-        """Return what was asked for."""
+        """Return what was asked for; what the form does not show stays as it is."""
         data = self.cleaned_data
+        kept = current or CohortSpec(data["name"])
         return CohortSpec(
-            name=current.name if current else data["name"],
+            name=kept.name,
             parent=data["parent"] or None,
             groups=groups,
-            fair_weight=data["fair_weight"],
-            fairness=data["fairness"],
+            fair_weight=kept.fair_weight,
+            fairness=kept.fairness,
             quota_source=data["quota_source"],
         )

@@ -1,20 +1,23 @@
 """The quota table as a form: rows that people type become the groups of a spec."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common import reasons
 from gpuplatform.common.problems import Problem
-from gpuplatform.common.quantities import format_quantity, parse_quantity
+from gpuplatform.common.quantities import format_quantity, nearest_resource, parse_quantity
 from queues.forms.edits import Choices, choose
 from queues.specs import FlavorQuotasSpec, QuotaSpec, ResourceGroupSpec
 
 BLANK_ROWS = 2
-RESOURCES = ("nvidia.com/gpu", "cpu", "memory", "pods")
+GPU = "nvidia.com/gpu"
+RESOURCES = (GPU, "cpu", "memory", "pods")
+NATIVE = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})  # all others have a domain
 _CELL = re.compile(r"groups\[(\d+)\]\.flavors\[(\d+)\](?:\.quotas\[(\d+)\])?(?:\.(\w+))?")
 _RESOURCE = re.compile(r"groups\[(\d+)\]\.resources\[(\d+)\]")
 
@@ -29,14 +32,22 @@ class QuotaRowForm(forms.Form):
         label=_("Resource"),
         required=False,
         max_length=317,
+        initial=GPU,
         widget=forms.TextInput(attrs={"list": "resources"}),
     )
     nominal = forms.CharField(label=_("Nominal"), required=False, max_length=64)
     borrowing_limit = forms.CharField(label=_("Borrowing limit"), required=False, max_length=64)
     lending_limit = forms.CharField(label=_("Lending limit"), required=False, max_length=64)
 
-    def __init__(self, *args: Any, flavors: Choices = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        flavors: Choices = (),
+        resources: Sequence[str] = RESOURCES,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.resources = resources
         choose(self, "flavor", [("", "-"), *flavors])
         for name, field in self.fields.items():
             field.widget.attrs["aria-label"] = field.label
@@ -51,7 +62,8 @@ class QuotaRowForm(forms.Form):
         amounts = ("nominal", "borrowing_limit", "lending_limit")
         if not data.get("flavor") and not any(data.get(name) for name in amounts):
             return {}
-        data["resource"] = data.get("resource") or RESOURCES[0]
+        data["resource"] = data.get("resource") or GPU
+        self._know(data["resource"])
         if not data.get("flavor"):
             self.add_error("flavor", gettext("choose a flavor"))
         if not data.get("nominal"):
@@ -60,6 +72,14 @@ class QuotaRowForm(forms.Form):
             if data.get(name):
                 data[name] = self._amount(name, data)
         return data
+
+    def _know(self, resource: str) -> None:
+        """Refuse a bare name that Kubernetes does not have; a domain may stand for anything."""
+        if "/" in resource or resource in NATIVE or resource.startswith("hugepages-"):
+            return
+        numbers = {"resource": resource, "nearest": nearest_resource(resource, self.resources)}
+        words = reasons.sentence("UNKNOWN_RESOURCE", numbers)
+        self.add_error("resource", forms.ValidationError(words, code="UNKNOWN_RESOURCE"))
 
     def _amount(self, name: str, data: Mapping[str, Any]) -> int | None:
         text = str(data[name]).strip()
@@ -154,7 +174,10 @@ def _grouped(rows: Iterable[QuotaRowForm]) -> list[list[QuotaRowForm]]:
 
 
 def quota_rows(
-    flavors: Choices, data: Any = None, groups: Iterable[ResourceGroupSpec] = ()
+    flavors: Choices,
+    data: Any = None,
+    groups: Iterable[ResourceGroupSpec] = (),
+    resources: Sequence[str] = RESOURCES,
 ) -> QuotaRows:
     """Return the quota table as a formset, filled from a posted form or from a spec."""
     factory = forms.formset_factory(
@@ -173,7 +196,10 @@ def quota_rows(
         for quota in flavor.quotas
     ]
     made: Any = factory(
-        data, prefix="quota", initial=initial, form_kwargs={"flavors": list(flavors)}
+        data,
+        prefix="quota",
+        initial=initial,
+        form_kwargs={"flavors": list(flavors), "resources": resources},
     )
     rows: QuotaRows = made
     return rows

@@ -53,11 +53,14 @@ def fair_weight(spec: Fields) -> Decimal:
     if value is None:
         return Decimal(1)
     try:
-        return _weight(value)
+        weight = _weight(value)
     except (ValueError, InvalidOperation):
         negative = str(value).strip().startswith("-")
         sharing.report("NEGATIVE" if negative else "BAD_QUANTITY", "weight", value=str(value)[:64])
         return Decimal(1)
+    if weight != 1:
+        sharing.report("FAIR_WEIGHT_KEPT", "weight", weight=str(value)[:64])
+    return weight
 
 
 def _weight(value: Any) -> Decimal:

@@ -42,6 +42,11 @@ class Amounts:
     guarantee: Mapping[str, int]
 
     @property
+    def states_any(self) -> bool:
+        """Return whether the Queue says what it gets; only without that its weight counts."""
+        return any([*self.deserved.values(), *self.guarantee.values()])
+
+    @property
     def resources(self) -> tuple[str, ...]:
         """Return every resource that the Queue mentions, in the order of mention."""
         return tuple(dict.fromkeys([*self.capability, *self.deserved, *self.guarantee]))
@@ -64,9 +69,13 @@ def read_queue(document: Document, parents: frozenset[str] = frozenset()) -> Rea
     reclaimable = spec.flag("reclaimable", True)
     amounts = _amounts(spec)
     carried = _carried(spec)
+    if weight != 1 and (document.name in parents or amounts.states_any):
+        spec.report("FAIR_WEIGHT_KEPT", "weight", weight=weight)
     cohort = parent if parent not in {"", ROOT} else None
     if document.name in parents:
         spec.not_honoured("capability", "deserved", "guarantee")
+        if not reclaimable:
+            spec.report("FIELD_NOT_HONOURED", "reclaimable", field="reclaimable")
         reading.specs.append(CohortSpec(document.name, cohort, fair_weight=Decimal(weight)))
     else:
         _check(spec, amounts)

@@ -21,6 +21,7 @@ from queues.rules.words import (
     check_choice,
     check_int32,
     check_name,
+    check_reserved,
     check_selector,
     check_short_name,
     check_weight,
@@ -31,6 +32,7 @@ from queues.specs import ClusterQueueSpec, CohortSpec, LocalQueueSpec, Preemptio
 def check_cohort(spec: CohortSpec, parents: Mapping[str, str | None]) -> Iterator[Problem]:
     """Yield every problem of a cohort in the tree that ``parents`` (by name) describes."""
     yield from check_name(spec.name)
+    yield from check_reserved(spec.name)
     yield from check_weight(spec.fair_weight)
     yield from check_choice(spec.fairness, Fairness.values, "fairness")
     yield from check_choice(spec.quota_source, QuotaSource.values, "quota_source")
@@ -40,6 +42,7 @@ def check_cohort(spec: CohortSpec, parents: Mapping[str, str | None]) -> Iterato
         yield from check_limits_need(spec.groups, "no_parent", words)
     else:
         yield from check_name(spec.parent, "parent")
+        yield from check_reserved(spec.parent, "parent")
         yield from _check_cycle(spec.name, spec.parent, parents)
     if spec.quota_source == QuotaSource.RESIDUAL and spec.groups:
         words = _("the quota of this cohort is computed; it cannot be declared as well")
@@ -62,6 +65,7 @@ def _check_cycle(
 def check_cluster_queue(spec: ClusterQueueSpec, teams: Collection[str]) -> Iterator[Problem]:
     """Yield every problem of a cluster queue. Flavors and cohort may be declared later."""
     yield from check_name(spec.name)
+    yield from check_reserved(spec.name)
     yield from check_known_team(spec.team, teams, "team")
     yield from check_weight(spec.fair_weight)
     yield from check_choice(spec.queueing_strategy, QueueingStrategy.values, "queueing_strategy")
@@ -76,6 +80,7 @@ def check_cluster_queue(spec: ClusterQueueSpec, teams: Collection[str]) -> Itera
         yield from check_limits_need(spec.groups, "no_cohort", words)
     else:
         yield from check_name(spec.cohort, "cohort")
+        yield from check_reserved(spec.cohort, "cohort")
 
 
 def _check_preemption(spec: PreemptionSpec) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from queues.rules.words import (
     check_int32,
     check_labels,
     check_name,
+    check_reserved,
     check_short_name,
     check_text,
 )
@@ -22,6 +23,7 @@ TEXT_LENGTH = 10_000
 def check_team(spec: TeamSpec) -> Iterator[Problem]:
     """Yield every problem of a team."""
     yield from check_short_name(spec.name)
+    yield from check_reserved(spec.name)
     yield from check_text(spec.display_name, "display_name", 100)
     yield from check_text(spec.cost_center, "cost_center", 64)
     yield from check_text(spec.description, "description", TEXT_LENGTH)

@@ -13,6 +13,8 @@ from queues import labels
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 WEIGHT_BOUND = Decimal(1_000_000)
 WEIGHT_DECIMALS = 6
+# Where the list of a kind stands at /x/, its editor for a new one stands at /x/new/.
+RESERVED = frozenset({"new"})
 
 
 def check_name(name: str, path: str = "name") -> Iterator[Problem]:
@@ -27,6 +29,15 @@ def check_short_name(name: str, path: str = "name") -> Iterator[Problem]:
     if not labels.is_dns_label(name):
         message = _("{name} is not a name: use up to 63 lower-case letters, digits and -")
         yield Problem(path, "bad_name", message.format(name=_shown(name)))
+
+
+def check_reserved(
+    name: str, path: str = "name", reserved: Iterable[str] = RESERVED
+) -> Iterator[Problem]:
+    """Yield a problem if ``name`` means something else where such a name would stand."""
+    if name in reserved:
+        message = _("{name} is taken by the platform itself; choose another name")
+        yield Problem(path, "reserved_name", message.format(name=_shown(name)))
 
 
 def check_text(text: str, path: str, length: int | None = None) -> Iterator[Problem]:

@@ -18,6 +18,13 @@ from queues.descriptions import (
 )
 from queues.services.cohorts import delete_cohort, ensure_cohort, save_cohort
 from queues.services.flavors import delete_flavor, delete_topology, save_flavor, save_topology
+from queues.services.people import (
+    add_person,
+    create_person,
+    edit_person,
+    set_password,
+    set_platform_role,
+)
 from queues.services.queues import (
     delete_cluster_queue,
     delete_local_queue,
@@ -27,19 +34,18 @@ from queues.services.queues import (
     save_priority_class,
 )
 from queues.services.teams import (
-    create_person,
     delete_namespace,
     delete_team,
     ensure_namespace,
     save_namespace,
     save_team,
     set_membership,
-    set_platform_role,
 )
 from queues.services.tokens import issue_token, note_use, revoke_token
 from queues.services.writing import register_delete_guard
 
 __all__ = [
+    "add_person",
     "create_person",
     "delete_cluster_queue",
     "delete_cohort",
@@ -57,6 +63,7 @@ __all__ = [
     "describe_priority_class",
     "describe_team",
     "describe_topology",
+    "edit_person",
     "ensure_cohort",
     "ensure_namespace",
     "issue_token",
@@ -72,5 +79,6 @@ __all__ = [
     "save_team",
     "save_topology",
     "set_membership",
+    "set_password",
     "set_platform_role",
 ]

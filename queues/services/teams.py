@@ -1,13 +1,11 @@
 """Writers of teams, who belongs to them, and their namespaces."""
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from gpuplatform.common import audit
-from gpuplatform.common.problems import Problem
-from queues.choices import Role, TeamRole
+from queues.choices import TeamRole
 from queues.descriptions import describe_namespace, describe_team
-from queues.models import Membership, Namespace, PlatformRole, Team, User
+from queues.models import Membership, Namespace, Team, User
 from queues.rules import check_namespace, check_team
 from queues.rules.words import check_choice
 from queues.services.writing import Edit, refuse, require_row, store
@@ -135,46 +133,3 @@ def set_membership(
         reason=reason,
         team=team.name,
     )
-
-
-@transaction.atomic
-def set_platform_role(
-    user: User, role: str, granted: bool, *, actor: User | None, reason: str = ""
-) -> None:
-    """Grant or revoke a role on the whole platform.
-
-    Raises:
-        Rejected: there is no such role.
-    """
-    refuse(check_choice(role, Role.values, "role"))
-    held = PlatformRole.objects.filter(user=user, role=role)
-    if held.exists() == granted:
-        return
-    if granted:
-        PlatformRole.objects.get_or_create(user=user, role=role)
-    else:
-        held.delete()
-    audit.record(
-        actor,
-        "platform_role.granted" if granted else "platform_role.revoked",
-        ("User", user.get_username()),
-        after={"role": role},
-        reason=reason,
-    )
-
-
-@transaction.atomic
-def create_person(
-    username: str, *, actor: User | None, email: str = "", password: str | None = None
-) -> User:
-    """Create somebody who may sign in; without password only tokens let them in.
-
-    Raises:
-        Rejected: the name is taken.
-    """
-    if User.objects.filter(username=username).exists():
-        words = _("{name} is there already").format(name=username[:150])
-        refuse([Problem("username", "duplicate", words)])
-    user: User = User.objects.create_user(username, email, password)
-    audit.record(actor, "user.created", ("User", username), after={"email": email})
-    return user

@@ -59,6 +59,9 @@ def test_every_page_is_accessible_and_fits(platform, ada, page, theme, size):
     paths = [
         *(reverse(name) for name in ("overview", "queues", "workloads", "nodes", "borrowing")),
         *(reverse(name) for name in ("teams", "audit", "submit", "queue-new")),
+        *(reverse(name) for name in ("people", "person-new", "account", "account-password")),
+        *(reverse(name) for name in ("cost", "bills", "prices", "price-new")),
+        reverse("person-edit", args=["ada"]),
         reverse("queue", args=["cq-datos"]),
         reverse("queue-edit", args=["cq-datos"]),
         reverse("cohort", args=["llm"]),

@@ -1,7 +1,6 @@
 """Editing promises in the browser: round trips, refusals at their fields, two editors at once."""
 
 from dataclasses import replace
-from decimal import Decimal
 
 import pytest
 from django.urls import reverse
@@ -35,7 +34,7 @@ def edit(platform, ada, signed_in):
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
 
     def send(**changes):
-        return browser.post(path, posted(browser.get(path), reason=REASON, **changes))
+        return browser.post(path, posted(browser.get(path), **{"reason": REASON} | changes))
 
     return send
 
@@ -106,7 +105,6 @@ def test_what_the_form_does_not_show_stays(edit):
             "must list",
         ),
         ({"cohort": "", "quota-0-borrowing_limit": "4"}, "id_quota-0-borrowing_limit", "nobody"),
-        ({"fair_weight": "-1"}, "id_fair_weight", "greater than or equal to 0"),
         ({"team": "nobody-there"}, "id_team", "not one of the available choices"),
         (
             {"reclaim_within_cohort": "Never", "borrow_within_cohort": "LowerPriority"},
@@ -138,16 +136,19 @@ def test_a_stale_edit_shows_both_sides_and_can_then_be_applied(platform, ada, si
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
     mine = posted(browser.get(path), reason=REASON, **{"quota-0-nominal": "6"})
     row = ClusterQueue.objects.get(name="cq-datos")
-    spec = replace(describe_cluster_queue(row), fair_weight=Decimal(3))
+    spec = replace(describe_cluster_queue(row), stop_policy="Hold")
     save_cluster_queue(spec, actor=ada, reason="somebody else was here")
 
     conflict = browser.post(path, mine)
     assert conflict.status_code == 412
-    sides = {row.label: (row.seen, row.theirs, row.yours) for row in conflict.context["clashes"]}
-    assert sides == {
-        "fair weight": ("1", "3", "1"),
+    found = conflict.context["conflict"]["clashes"]
+    assert {row.label: (row.seen, row.theirs, row.yours) for row in found} == {
         "h100-sxm nvidia.com/gpu: nominal": ("8", "8", "6"),
+        "stop policy": ("None", "Hold", ""),
     }
+    assert not any(row.is_clash for row in found)
+    assert "somebody else was here" in conflict.text
+    assert conflict.context["form"]["stop_policy"].value() == "Hold"
     assert 'value="6"' in conflict.text
     assert ClusterQueue.objects.get(name="cq-datos").quotas.get().nominal == 8
 
@@ -155,17 +156,106 @@ def test_a_stale_edit_shows_both_sides_and_can_then_be_applied(platform, ada, si
     assert again["version"] == "2"
     assert browser.post(path, again).status_code == 302
     row = ClusterQueue.objects.get(name="cq-datos")
-    assert (row.quotas.get().nominal, row.fair_weight, row.version) == (6, 1, 3)
+    assert (row.quotas.get().nominal, row.stop_policy, row.version) == (6, "Hold", 3)
+
+
+CELL = "h100-sxm nvidia.com/gpu: "
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "merged", "clashing"),
+    [
+        ({"nominal": 6}, {"borrowing_limit": 2}, (6, 2, None), set()),
+        ({"nominal": 6}, {"nominal": 7}, (6, 4, None), {CELL + "nominal"}),
+        ({"nominal": 6}, {"nominal": 6}, (6, 4, None), set()),
+        ({"lending_limit": 1}, {"nominal": 7, "borrowing_limit": None}, (7, None, 1), set()),
+        ({}, {"nominal": 7}, (7, 4, None), set()),
+    ],
+    ids=str,
+)
+def test_quota_is_merged_amount_by_amount(
+    platform, ada, signed_in, mine, theirs, merged, clashing
+):
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
+    typed = {f"quota-0-{name}": str(amount) for name, amount in mine.items()}
+    data = posted(browser.get(path), reason=REASON, **typed)
+    spec = describe_cluster_queue(ClusterQueue.objects.get(name="cq-datos"))
+    (group,) = spec.groups
+    (flavor,) = group.flavors
+    (quota,) = flavor.quotas
+    changed = replace(flavor, quotas=(replace(quota, **theirs),))
+    other = replace(spec, groups=(replace(group, flavors=(changed,)),))
+    save_cluster_queue(other, actor=ada, reason="somebody else was here")
+
+    conflict = browser.post(path, data)
+    assert {c.label for c in conflict.context["conflict"]["clashes"] if c.is_clash} == clashing
+    browser.post(path, posted(conflict))
+    cell = ClusterQueue.objects.get(name="cq-datos").quotas.get()
+    assert (cell.nominal, cell.borrowing_limit, cell.lending_limit) == merged
+
+
+@pytest.mark.parametrize("seen", ["", "{", "[]", '{"groups": [1], "preemption": 3}', "7"])
+def test_a_form_that_forgot_what_it_had_seen_is_no_error(platform, ada, signed_in, seen):
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
+    data = posted(browser.get(path), reason=REASON, seen=seen)
+    ClusterQueue.objects.update(version=2)
+    data["quota-0-nominal"] = "6"
+    assert browser.post(path, data).status_code == 412
 
 
 @pytest.mark.parametrize(("name", "key"), [("cohort-edit", "llm"), ("team-edit", "datos")])
 def test_every_editor_notices_a_stale_version(platform, ada, signed_in, name, key):
     browser, path = signed_in(ada), reverse(name, args=[key])
     mine = posted(browser.get(path), reason=REASON)
-    mine |= {"fair_weight": "2"} if name == "cohort-edit" else {"display_name": "Mine"}
+    mine |= {"quota_source": "residual"} if name == "cohort-edit" else {"display_name": "Mine"}
     Cohort.objects.update(version=2)
     Team.objects.update(version=2)
     assert browser.post(path, mine).status_code == 412
+
+
+# ---- what an edit means ------------------------------------------------------------------------
+def test_a_save_says_what_is_promised_twice_and_what_can_never_run(platform, ada, signed_in):
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
+    typed = {"quota-0-nominal": "100", "reason": REASON}
+    saved = browser.post(path, posted(browser.get(path), **typed), follow=True).text
+    assert "The queues are promised 108 GPUs together; healthy nodes have 16 GPUs" in saved
+    typed = {"quota-0-nominal": "0", "quota-0-borrowing_limit": "3", "reason": REASON}
+    saved = browser.post(path, posted(browser.get(path), **typed), follow=True).text
+    assert "With this, ns-datos/later can never run" in saved
+
+
+def test_a_check_says_the_same_and_keeps_nothing(edit):
+    answer = edit(**{"quota-0-nominal": "100", "check": "1", "reason": ""})
+    assert answer.status_code == 200
+    assert "nothing is saved yet" in answer.text
+    assert "healthy nodes have 16 GPUs" in answer.text
+    assert 'value="100"' in answer.text
+    assert ClusterQueue.objects.get(name="cq-datos").quotas.get().nominal == 8
+    assert not AuditEntry.objects.filter(action="cluster_queue.updated").exists()
+
+
+def test_a_cohorts_own_quota_is_held_against_the_nodes_too(platform, ada, signed_in):
+    browser, path = signed_in(ada), reverse("cohort-edit", args=["llm"])
+    typed = {"quota-0-flavor": "h100-sxm", "quota-0-nominal": "50", "reason": REASON}
+    saved = browser.post(path, posted(browser.get(path), **typed), follow=True).text
+    assert "promised 66 GPUs together" in saved
+
+
+def test_a_bare_resource_name_is_refused_with_the_nearest(edit):
+    answer = edit(**{"quota-0-resource": "gpu"})
+    assert answer.status_code == 422
+    assert "UNKNOWN_RESOURCE" in answer.text
+    assert "did you mean nvidia.com/gpu?" in answer.text
+    assert ClusterQueue.objects.get(name="cq-datos").version == 1
+
+
+def test_a_new_row_is_about_gpus_and_offers_what_is_used_elsewhere(platform, ada, signed_in):
+    platform.ia.quotas.create(
+        flavor="h100-sxm", resource="example.com/dpu", nominal=1, resource_position=1
+    )
+    page = signed_in(ada).get(reverse("queue-new"))
+    assert page.context["rows"][0]["resource"].value() == "nvidia.com/gpu"
+    assert '<option value="example.com/dpu">' in page.text
 
 
 # ---- new ones ----------------------------------------------------------------------------------
@@ -228,7 +318,7 @@ def test_a_new_cohort_and_a_new_team(platform, ada, signed_in):
     path = reverse("cohort-new")
     answer = browser.post(path, posted(browser.get(path), name="inner", parent="llm"))
     assert answer.status_code == 302
-    assert Cohort.objects.get(name="inner").fairness == "history"
+    assert Cohort.objects.get(name="inner").fairness == "none"  # nothing decides by it yet
     path = reverse("team-new")
     answer = browser.post(path, posted(browser.get(path), name="nlp", display_name="NLP"))
     assert (answer.status_code, answer["Location"]) == (302, "/teams/nlp/")

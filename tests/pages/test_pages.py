@@ -3,21 +3,42 @@
 import csv
 import io
 import json
+from datetime import timedelta
 
 import pytest
+import time_machine
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from scheduling.models import Node, UsageInterval, Workload
+from gpuplatform.common.pages import RAIL
+from scheduling.models import Cycle, Node, UsageInterval, Workload
 from tests.scheduling.loop import world
+from tests.scheduling.loop.world import NOON
 
 from .conftest import decide, finished
 
 pytestmark = pytest.mark.django_db
 
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
-NEW = ("queue-new", "cohort-new", "team-new")
+MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
+OWN = ("people", "account", "account-password")
+NEW = ("queue-new", "cohort-new", "team-new", "person-new")
+# What an empty list says, and where its reader goes on.
+BEGINNINGS = {
+    "overview": ("How to begin", "submit", "team-new", "queue-new", "price-new", "person-new"),
+    "queues": ("No queue yet", "queue-new"),
+    "workloads": ("No workload yet", "submit"),
+    "nodes": ("No node yet", "submit"),
+    "teams": ("No team yet", "team-new"),
+    "people": ("1 person has an account", "person-new"),
+    "borrowing": ("Nothing has been borrowed yet",),
+    "cost": ("Nothing is billed yet",),
+    "bills": ("Nothing is billed yet",),
+    "prices": ("No price is set yet", "price-new"),
+    "audit": ("Nothing has been changed yet",),
+    "account": ("No token yet",),
+}
 EXPORTED = ("queues", "workloads", "nodes", "borrowing", "teams", "audit")
 
 
@@ -34,14 +55,34 @@ def details(platform):
     ]
 
 
-@pytest.mark.parametrize("name", [*LISTS, *NEW])
-def test_a_page_says_what_to_do_when_there_is_nothing_yet(ada, signed_in, name):
+@pytest.mark.parametrize("name", [*LISTS, *NEW, *MONEY, *OWN])
+def test_a_page_is_there_when_there_is_nothing_yet(ada, signed_in, name):
     answer = signed_in(ada).get(reverse(name))
     assert answer.status_code == 200
     assert "<h1>" in answer.text
 
 
-@pytest.mark.parametrize("name", [*LISTS, *NEW])
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_an_empty_list_says_so_and_how_to_begin(ada, signed_in, name):
+    words, *doors = BEGINNINGS[name]
+    text = signed_in(ada).get(reverse(name)).text
+    main = text[text.index("<main") :]
+    assert words in main
+    assert [door for door in doors if f'href="{reverse(door)}' not in main] == []
+
+
+def test_every_page_of_the_rail_has_its_beginning():
+    rail = {item.name for item in RAIL}
+    assert rail - {"submit"} <= set(BEGINNINGS)
+
+
+@pytest.mark.parametrize("name", [*LISTS, *MONEY, "account"])
+def test_an_empty_platform_is_no_error_for_anybody(cast, signed_in, name):
+    for person in vars(cast).values():
+        assert signed_in(person).get(reverse(name)).status_code in {200, 403, 404}
+
+
+@pytest.mark.parametrize("name", [*LISTS, *NEW, *MONEY, *OWN])
 def test_a_page_shows_what_there_is(platform, ada, signed_in, name):
     assert signed_in(ada).get(reverse(name)).status_code == 200
 
@@ -53,7 +94,7 @@ def test_every_detail_page_is_there_for_an_admin(platform, ada, signed_in):
     )
 
 
-@pytest.mark.parametrize("name", [*LISTS, *NEW])
+@pytest.mark.parametrize("name", [*LISTS, *NEW, *MONEY, *OWN])
 def test_strangers_are_asked_to_sign_in(client, db, name):
     answer = client.get(reverse(name))
     assert (answer.status_code, answer["Location"].split("?")[0]) == (302, "/login/")
@@ -318,3 +359,16 @@ def test_an_admin_cordons_a_node_with_a_reason(platform, ada, lea, signed_in):
 def test_health_needs_no_sign_in(client, db):
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json()["database"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("age", "cycle"), [(None, "none"), (0, "ok"), (30, "ok"), (31, "late"), (-5, "ok")]
+)
+def test_readiness_tells_how_long_ago_a_cycle_ran(client, db, age, cycle):
+    with time_machine.travel(NOON, tick=False):
+        if age is not None:
+            Cycle.objects.create(at=NOON - timedelta(seconds=age), fence=1, holder="x")
+        answer = client.get("/readyz")
+    shown = None if age is None else max(0, age)
+    assert (answer.status_code, answer.json()["cycle"]) == (200, cycle)
+    assert answer.json()["last_cycle_age_s"] == shown

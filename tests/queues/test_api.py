@@ -86,9 +86,29 @@ def test_strangers_are_asked_to_sign_in(promises):
 
 
 def test_pages_of_a_list(promises, ada, rest):
-    page = rest(ada).get("/cluster-queues/?limit=1&offset=1").json()
-    assert (page["count"], [row["name"] for row in page["results"]]) == (2, ["cq-ia"])
-    assert page["next"] is None
+    first = rest(ada).get("/cluster-queues/?limit=1")
+    second = rest(ada).get(first.json()["next"])
+    assert (names(first), names(second)) == (["cq-datos"], ["cq-ia"])
+    assert second.json()["next"] is None
+
+
+def test_local_queues_of_one_name_are_all_on_the_pages(promises, ada, rest):
+    for namespace in ("ns-a", "ns-b", "ns-c"):
+        services.save_local_queue(LocalQueueSpec(namespace, "lq", "cq-datos"), actor=None)
+    seen, path = [], "/local-queues/?limit=1"
+    while path:
+        page = rest(ada).get(path).json()
+        seen += [row["namespace"] for row in page["results"]]
+        path = page["next"]
+    assert seen == ["ns-a", "ns-b", "ns-c", "ns-datos"]
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("query", ["team=ia", "offset=1", "limit=0", "limit=501", "limit=x"])
+def test_a_parameter_that_means_nothing_here_is_refused(promises, ada, rest, path, query):
+    response = rest(ada).get(f"{path}?{query}")
+    assert response.status_code == 400
+    assert [e["pointer"] for e in response.json()["errors"]] == [f"/{query.partition('=')[0]}"]
 
 
 def test_a_lists_queries_do_not_grow_with_its_rows(

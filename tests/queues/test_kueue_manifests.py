@@ -211,6 +211,7 @@ def test_every_field_of_a_cluster_queue_is_read_carried_or_reported():
         },
     )
     assert sorted(said(diagnostics)) == [
+        ("FAIR_WEIGHT_KEPT", "spec.fairSharing.weight"),
         ("FIELD_NOT_HONOURED", "spec.admissionChecksStrategy"),
         ("FIELD_NOT_HONOURED", "spec.admissionScope"),
         ("FIELD_NOT_HONOURED", "spec.flavorFungibility.whenCanBorrow"),
@@ -250,9 +251,11 @@ def test_bad_amounts_are_errors_at_their_place(quota, expected):
 @pytest.mark.parametrize(
     ("weight", "expected", "codes"),
     [
-        ("2", Decimal(2), []),
-        ('"0.25"', Decimal("0.25"), []),
-        ("500m", Decimal("0.5"), []),
+        ("1", Decimal(1), []),
+        ("1000m", Decimal(1), []),
+        ("2", Decimal(2), ["FAIR_WEIGHT_KEPT"]),
+        ('"0.25"', Decimal("0.25"), ["FAIR_WEIGHT_KEPT"]),
+        ("500m", Decimal("0.5"), ["FAIR_WEIGHT_KEPT"]),
         ("-1", Decimal(1), ["NEGATIVE"]),
         ("true", Decimal(1), ["BAD_QUANTITY"]),
         ("[1]", Decimal(1), ["BAD_QUANTITY"]),
@@ -269,3 +272,40 @@ def test_weights_are_quantities(weight, expected, codes):
     (spec,), diagnostics = read(text)
     assert spec == LocalQueueSpec("ns", "lq", "cq", "HoldAndDrain", expected)
     assert [d.code for d in diagnostics] == codes
+    assert not any(d.severity == "warning" for d in diagnostics)
+
+
+@pytest.mark.parametrize("kind", ["ClusterQueue", "Cohort"])
+def test_the_weight_of_a_queue_and_of_a_cohort_is_kept_and_told(kind):
+    text = f"""
+    apiVersion: kueue.x-k8s.io/v1beta2
+    kind: {kind}
+    metadata: {{name: shared}}
+    spec: {{fairSharing: {{weight: 3}}}}
+    """
+    (spec,), (diagnostic,) = read(text)
+    assert spec.fair_weight == 3
+    assert (diagnostic.code, diagnostic.severity) == ("FAIR_WEIGHT_KEPT", "info")
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("admissionChecks: [budget]", "spec.admissionChecks"),
+        ("admissionScope: {admissionMode: x}", "spec.admissionScope"),
+        ("concurrentAdmissionPolicy: {a: b}", "spec.concurrentAdmissionPolicy"),
+        ("flavorFungibility: {whenCanPreempt: Preempt}", "spec.flavorFungibility.whenCanPreempt"),
+        (
+            "flavorFungibility: {preference: PreemptionOverBorrowing}",
+            "spec.flavorFungibility.preference",
+        ),
+    ],
+)
+def test_what_kueue_would_act_on_and_we_do_not_is_a_warning(field, path):
+    text = f"""
+    apiVersion: kueue.x-k8s.io/v1beta2
+    kind: ClusterQueue
+    metadata: {{name: cq}}
+    spec: {{{field}}}
+    """
+    assert said(read(text)[1]) == [("FIELD_NOT_HONOURED", path)]

@@ -26,7 +26,7 @@ SMALL = [
         spec: {parent: org, fairSharing: {weight: 2}}
         """,
         CohortSpec("llm", "org", fair_weight=Decimal(2)),
-        [],
+        [("FAIR_WEIGHT_KEPT", "spec.fairSharing.weight")],
         id="the first spelling of a cohort's parent",
     ),
     pytest.param(

@@ -46,8 +46,10 @@ def test_the_article_s_queues_get_their_guarantee_as_nominal(manifests):
         CohortSpec("volcano", quota_source="residual"),
         volcano_queue("team-ia", 2, QuotaSpec(GPU, 4, 4, 0)),
     ]
-    assert said(diagnostics) == [("DESERVED_DEFAULTED", "spec.deserved")] * 2
-    assert [d.numbers["amount"] for d in diagnostics] == [8, 4]
+    told = [("FAIR_WEIGHT_KEPT", "spec.weight"), ("DESERVED_DEFAULTED", "spec.deserved")]
+    assert said(diagnostics) == told * 2
+    assert [d.numbers["amount"] for d in diagnostics if "amount" in d.numbers] == [8, 4]
+    assert {d.severity for d in diagnostics} == {"info"}
     assert not any(d.is_error for d in diagnostics)
 
 
@@ -70,6 +72,18 @@ def test_resources_with_a_capability_only_are_borrowed(manifests):
             QuotaSpec("memory", 0, 256 * GIB, 0),
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "codes"),
+    [
+        ("{weight: 3, capability: {cpu: 2}}", []),  # shared by weight: the weight counts
+        ("{weight: 3, deserved: {cpu: 2}}", ["FAIR_WEIGHT_KEPT"]),
+        ("{weight: 1, deserved: {cpu: 2}}", []),
+    ],
+)
+def test_a_weight_beside_stated_amounts_is_kept_and_told(spec, codes):
+    assert [d.code for d in one(spec)[1]] == codes
 
 
 def test_what_is_deserved_above_the_guarantee_can_be_lent():

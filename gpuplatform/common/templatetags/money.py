@@ -23,6 +23,12 @@ def money(amount: Decimal | None) -> str:
 
 
 @register.filter
+def signed_money(amount: Decimal | None) -> str:
+    """Return a difference with its sign: ``+956.57``; one of nothing is ``0.00``."""
+    return f"+{money(amount)}" if amount is not None and amount > 0 else money(amount)
+
+
+@register.filter
 def unit_price(amount: Decimal | None) -> str:
     """Return a price per unit with two to eight decimals: ``1.40``, ``1.4024``."""
     return _decimal(amount, "#,##0.00######")

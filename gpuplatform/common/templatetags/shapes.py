@@ -11,6 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 
+from gpuplatform.common import actions
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
@@ -27,6 +28,8 @@ ICONS = {
     "nodes": "M2.5 2.5h4v4h-4zM9.5 2.5h4v4h-4zM2.5 9.5h4v4h-4zM9.5 9.5h4v4h-4z",
     "teams": "M6 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM1.8 13.5c.3-2.6 2-4 4.2-4s3.9 1.4 4.2 4"
     "M10.5 3.3a2.3 2.3 0 0 1 0 4.4M12 9.8c1.3.5 2.1 1.8 2.3 3.7",
+    "people": "M8 7.5a2.75 2.75 0 1 0 0-5.5 2.75 2.75 0 0 0 0 5.5zM2.8 14c.4-3 2.4-4.7 5.2-4.7"
+    "s4.8 1.7 5.2 4.7",
     "borrowing": "M2.5 5.5h10M10 3l2.5 2.5L10 8M13.5 10.5h-10M6 8l-2.5 2.5L6 13",
     "cost": "M2.5 13.5h11M4.5 11V8M8 11V4M11.5 11V6.5",
     "bills": "M4 2h8v12l-2-1.2L8 14l-2-1.2L4 14zM6.3 5.5h3.4M6.3 8.5h3.4",
@@ -193,6 +196,12 @@ def resource_words(resource: str) -> str:
         "cpu": gettext("CPU"),
         "memory": gettext("memory"),
     }.get(resource, resource)
+
+
+@register.filter
+def action_words(action: str) -> str:
+    """Return an action of the audit trail in words."""
+    return actions.action_words(action)
 
 
 @register.filter

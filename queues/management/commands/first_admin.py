@@ -1,18 +1,14 @@
 """Make the first admin of a new installation."""
 
-import getpass
-import os
-import sys
 from typing import Any
 
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
 
 from gpuplatform.common.problems import Rejected
 from queues.choices import Role
-from queues.services import create_person, set_platform_role
+from queues.management.passwords import read_password
+from queues.services import add_person
+from queues.specs import PersonSpec
 
 VARIABLE = "GPUPLATFORM_ADMIN_PASSWORD"
 
@@ -29,22 +25,9 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Create the person and grant the role, both or neither."""
-        password = _password()
+        spec = PersonSpec(options["username"], email=options["email"], roles=(Role.ADMIN.value,))
         try:
-            validate_password(password)
-            with transaction.atomic():
-                person = create_person(
-                    options["username"], actor=None, email=options["email"], password=password
-                )
-                set_platform_role(person, Role.ADMIN, True, actor=None, reason="first_admin")
-        except (Rejected, ValidationError) as error:
+            add_person(spec, actor=None, password=read_password(VARIABLE), reason="first_admin")
+        except Rejected as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(f"admin {person.username} created")
-
-
-def _password() -> str:
-    if given := os.environ.get(VARIABLE):
-        return given
-    if sys.stdin.isatty():
-        return getpass.getpass("Password: ")
-    return sys.stdin.readline().rstrip("\n")
+        self.stdout.write(f"admin {spec.username} created")

@@ -1,0 +1,52 @@
+"""The audit trail's actions in words: ``cluster_queue.created`` is "Queue created"."""
+
+from collections.abc import Mapping
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+NOUNS: Mapping[str, str | Promise] = {
+    "cluster_queue": _("Queue"),
+    "cohort": _("Cohort"),
+    "local_queue": _("Local queue"),
+    "namespace": _("Namespace"),
+    "node": _("Node"),
+    "priority_class": _("Priority class"),
+    "resource_flavor": _("Flavor"),
+    "team": _("Team"),
+    "topology": _("Topology"),
+    "user": _("Person"),
+    "workload": _("Workload"),
+}
+VERBS: Mapping[str, str | Promise] = {
+    "cancelled": _("%(noun)s cancelled"),
+    "cordoned": _("%(noun)s cordoned"),
+    "created": _("%(noun)s created"),
+    "deleted": _("%(noun)s deleted"),
+    "submitted": _("%(noun)s submitted"),
+    "uncordoned": _("%(noun)s opened again"),
+    "updated": _("%(noun)s changed"),
+}
+SENTENCES: Mapping[str, str | Promise] = {
+    "bill.exported": _("Bill exported"),
+    "billing_period.idle_policy_chosen": _("Idle policy chosen"),
+    "membership.removed": _("Member removed"),
+    "membership.set": _("Member's role set"),
+    "platform_role.granted": _("Platform role granted"),
+    "platform_role.revoked": _("Platform role taken away"),
+    "price.ended": _("Price ended"),
+    "price.set": _("Price set"),
+    "token.issued": _("Token issued"),
+    "token.revoked": _("Token revoked"),
+    "user.password_set": _("Password set"),
+}
+
+
+def action_words(action: str) -> str:
+    """Return an action in words; one that nobody has named is spelled out as it is."""
+    if action in SENTENCES:
+        return str(SENTENCES[action])
+    noun, _dot, verb = action.partition(".")
+    if noun in NOUNS and verb in VERBS:
+        return str(VERBS[verb]) % {"noun": NOUNS[noun]}
+    return action.replace("_", " ").replace(".", " ").capitalize()
