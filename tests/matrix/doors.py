@@ -1,0 +1,266 @@
+"""Every address of the platform, and who gets what there. A new address needs a row here.
+
+Columns of a row: anonymous, eve (no team), ian (member of IA), lea (lead of Datos), fin, aud, ada.
+Codes: a status, ``login`` (302 to the login page) or ``home`` (302 to the overview).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.urls import get_resolver
+
+from tests.matrix.world import MONTH, uid, word
+
+PEOPLE = ("anonymous", "eve", "ian", "lea", "fin", "aud", "ada")
+READERS_OF_ALL = ("fin", "aud", "ada")
+TEAM_OF = {"ian": "ia", "lea": "datos"}
+
+# Names of partners (never of strangers) that a team may read, by kind, and why.
+LEDGER = {"queue": "a loan names lender and borrower: the ledger is what both sides agree on"}
+BORROWER = LEDGER | {"team": "files of loans name the team that owns the borrowing queue"}
+LENDER = {"queue": "the borrower is told whose quota it holds"}
+HOLDER = {"queue": "why pending: which queues of the cohort hold what is asked for"}
+
+
+CONVERTER = re.compile(r"<\w+:")
+
+OWN_TOKEN = {"shown": "a token of one's own says which team it is limited to"}
+
+
+@dataclass(frozen=True)
+class Door:
+    """One address: its pattern, a concrete path, the answer to each of ``PEOPLE``.
+
+    ``files``: whether it answers ``?format=csv`` and ``json`` with files. ``shows``: kinds of
+    names that everybody who gets 200 finds there of what is theirs, so that an empty answer is
+    no success. ``allowed``: kinds of partners' names that may stand there.
+    """
+
+    route: str
+    path: str
+    answers: tuple[str, ...]
+    files: bool = False
+    shows: tuple[str, ...] = ()
+    allowed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_rest(self) -> bool:
+        """Return whether programs come here, with tokens."""
+        return self.path.startswith("/api/")
+
+    @property
+    def is_money(self) -> bool:
+        """Return whether it takes the scope ``cost:read``."""
+        return "/bills/" in self.path or "/prices/" in self.path
+
+    def answer_to(self, who: str) -> str:
+        """Return the expected answer."""
+        return self.answers[PEOPLE.index(who)]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+def door(route: str, path: str, answers: str, **more: Any) -> Door:
+    """Return a row of the matrix; one answer stands for all people."""
+    codes = tuple(answers.split())
+    return Door(route, path, codes * len(PEOPLE) if len(codes) == 1 else codes, **more)
+
+
+ZEBU, YAKS = word("datos", "queue"), word("ia", "queue")
+ZEBU_RUNS, YAKS_WAITS = uid("datos", "running"), uid("ia", "waiting")
+ZEBU_EVICTED, YAKS_RECLAIMS = uid("datos", "evicted"), uid("ia", "reclaimer")
+UNKNOWN = "00000000-0000-0000-0000-000000000000"
+NODE = "h100-node-01"
+# Who gets what, for the usual kinds of pages.
+EVERYBODY = "200"
+SIGNED_IN = "login 200 200 200 200 200 200"
+OF_DATOS = "login 404 404 200 200 200 200"
+OF_IA = "login 404 200 404 200 200 200"
+OF_BOTH = "login 404 200 200 200 200 200"
+OF_READERS = "login 404 404 404 200 200 200"
+OF_NOBODY = "login 404 404 404 404 404 404"
+BILL_OF_IA = "login 404 404 404 200 200 200"  # ian is no lead
+EDITORS = "login 403 403 403 403 403 200"  # 403 whether the object is there or not
+PRICERS = "login 403 403 403 200 403 200"
+ONLY_POST = "405"
+
+PAGES = (
+    door("login/", "/login/", "200 home home home home home home"),
+    door("logout/", "/logout/", ONLY_POST),
+    door("healthz", "/healthz", EVERYBODY),
+    door("readyz", "/readyz", EVERYBODY),
+    door("", "/", SIGNED_IN, allowed=LEDGER),
+    door("charts/quota-use/", "/charts/quota-use/", SIGNED_IN),
+    door("charts/quota-use/", f"/charts/quota-use/?queue={ZEBU}", SIGNED_IN),
+    door("charts/borrowed/", "/charts/borrowed/", SIGNED_IN),
+    door("queues/", "/queues/", SIGNED_IN, files=True, shows=("queue",), allowed=LEDGER),
+    door("queues/<name>/", f"/queues/{ZEBU}/", OF_DATOS, files=True, allowed=LEDGER),
+    door("queues/<name>/", f"/queues/{YAKS}/", OF_IA, files=True, allowed=LEDGER),
+    door("queues/<name>/", "/queues/nobody/", OF_NOBODY),
+    door("queues/new/", "/queues/new/", EDITORS),
+    door("queues/<name>/edit/", f"/queues/{ZEBU}/edit/", EDITORS),
+    door("cohorts/new/", "/cohorts/new/", EDITORS),
+    door("cohorts/<name>/edit/", "/cohorts/commons/edit/", EDITORS),
+    door("cohorts/<name>/", "/cohorts/commons/", OF_BOTH, shows=("queue",), allowed=LEDGER),
+    door("cohorts/<name>/", f"/cohorts/{word('ia', 'cohort')}/", OF_IA, allowed=LEDGER),
+    door("cohorts/<name>/", f"/cohorts/{word('datos', 'cohort')}/", OF_DATOS, allowed=LEDGER),
+    door(
+        "workloads/",
+        "/workloads/",
+        SIGNED_IN,
+        files=True,
+        shows=("running", "waiting", "ended"),
+    ),
+    door("workloads/", f"/workloads/?queue={YAKS}&q=a", SIGNED_IN, files=True),
+    door("workloads/<uid>/", f"/workloads/{ZEBU_RUNS}/", OF_DATOS, allowed=LENDER),
+    door("workloads/<uid>/", f"/workloads/{ZEBU_EVICTED}/", OF_DATOS, allowed=HOLDER),
+    door("workloads/<uid>/", f"/workloads/{YAKS_WAITS}/", OF_IA),
+    door("workloads/<uid>/", f"/workloads/{YAKS_RECLAIMS}/", OF_IA),
+    door("workloads/<uid>/", f"/workloads/{UNKNOWN}/", OF_NOBODY),
+    door("workloads/<uid>/cancel/", f"/workloads/{ZEBU_RUNS}/cancel/", ONLY_POST),
+    door("nodes/", "/nodes/", SIGNED_IN, files=True),
+    door("nodes/<name>/", f"/nodes/{NODE}/", SIGNED_IN),
+    door("nodes/<name>/cordon/", f"/nodes/{NODE}/cordon/", ONLY_POST),
+    door("borrowing/", "/borrowing/", SIGNED_IN, files=True, shows=("queue",), allowed=BORROWER),
+    door("teams/", "/teams/", SIGNED_IN, files=True, shows=("shown",)),
+    door("teams/new/", "/teams/new/", EDITORS),
+    door("teams/<name>/", "/teams/datos/", OF_DATOS),
+    door("teams/<name>/", "/teams/ia/", OF_IA),
+    door("teams/<name>/edit/", "/teams/ia/edit/", EDITORS),
+    door("teams/<name>/members/", "/teams/ia/members/", ONLY_POST),
+    door("teams/<name>/namespaces/", "/teams/ia/namespaces/", ONLY_POST),
+    door("teams/<name>/local-queues/", "/teams/ia/local-queues/", ONLY_POST),
+    door("people/", "/people/", EDITORS, files=True, shows=("colleague",)),
+    door("people/new/", "/people/new/", EDITORS),
+    door("people/<username>/edit/", "/people/eve/edit/", EDITORS),
+    door("people/<username>/password/", "/people/eve/password/", ONLY_POST),
+    door("account/", "/account/", SIGNED_IN, allowed=OWN_TOKEN),
+    door("account/password/", "/account/password/", SIGNED_IN),
+    door("account/tokens/", "/account/tokens/", ONLY_POST),
+    door("account/tokens/revoke/", "/account/tokens/revoke/", ONLY_POST),
+    door("submit/", "/submit/", "login 403 200 200 403 403 200"),
+    door("cost/", "/cost/", "login 404 404 200 200 200 200", files=True, allowed=LENDER),
+    door("cost/<kind>.json", "/cost/team.json", OF_DATOS, shows=("shown",)),
+    door("cost/<kind>.json", "/cost/idle.json", OF_DATOS),
+    door("bills/", "/bills/", OF_DATOS, files=True),
+    door(
+        "bills/<month>/",
+        f"/bills/{MONTH}/",
+        OF_DATOS,
+        files=True,
+        shows=("shown",),
+        allowed=LENDER,
+    ),
+    door(
+        "bills/<month>/<scope>/",
+        f"/bills/{MONTH}/datos/",
+        OF_DATOS,
+        files=True,
+        allowed=LENDER,
+    ),
+    door("bills/<month>/<scope>/", f"/bills/{MONTH}/ia/", BILL_OF_IA, files=True),
+    door("bills/<month>/<scope>/", f"/bills/{MONTH}/__central__/", OF_READERS, files=True),
+    door(
+        "bills/<month>/<scope>/chart.json",
+        f"/bills/{MONTH}/datos/chart.json",
+        OF_DATOS,
+    ),
+    door(
+        "bills/<month>/<scope>/chart.json",
+        f"/bills/{MONTH}/ia/chart.json",
+        BILL_OF_IA,
+    ),
+    door("prices/", "/prices/", OF_DATOS, files=True),
+    door("prices/new/", "/prices/new/", PRICERS),
+    door("prices/calculator/", "/prices/calculator/", OF_DATOS),
+    door(
+        "audit/",
+        "/audit/",
+        "login 403 403 200 403 200 200",
+        files=True,
+        shows=("reason", "description"),
+    ),
+    door("api/docs/", "/api/docs/", EVERYBODY),
+)
+REST_SIGNED_IN = "401 200 200 200 200 200 200"
+REST_OF_DATOS = "401 404 404 200 200 200 200"
+REST_OF_IA = "401 404 200 404 200 200 200"
+REST_OF_BOTH = "401 404 200 200 200 200 200"
+REST_BILL_OF_IA = "401 404 404 404 200 200 200"
+API = "api/v1/"
+REST = (
+    door(f"{API}openapi.json", "/api/v1/openapi.json", EVERYBODY),
+    door("^api/", "/api/v1/nothing/", "404"),
+    door(f"{API}manifests/", "/api/v1/manifests/", "401 405 405 405 405 405 405"),
+    door(
+        f"{API}workloads/",
+        "/api/v1/workloads/",
+        REST_SIGNED_IN,
+        shows=("running", "waiting", "ended"),
+    ),
+    door(
+        f"{API}workloads/<uid>/",
+        f"/api/v1/workloads/{ZEBU_RUNS}/",
+        REST_OF_DATOS,
+        allowed=LENDER,
+    ),
+    door(
+        f"{API}workloads/<uid>/",
+        f"/api/v1/workloads/{ZEBU_EVICTED}/",
+        REST_OF_DATOS,
+        allowed=HOLDER,
+    ),
+    door(
+        f"{API}workloads/<uid>/",
+        f"/api/v1/workloads/{YAKS_RECLAIMS}/",
+        REST_OF_IA,
+    ),
+    door(f"{API}nodes/", "/api/v1/nodes/", REST_SIGNED_IN),
+    door(f"{API}teams/", "/api/v1/teams/", REST_SIGNED_IN, shows=("shown",)),
+    door(f"{API}teams/<name>/", "/api/v1/teams/ia/", REST_OF_IA),
+    door(f"{API}cohorts/", "/api/v1/cohorts/", REST_SIGNED_IN, shows=("cohort",)),
+    door(f"{API}cohorts/<name>/", "/api/v1/cohorts/commons/", REST_OF_BOTH),
+    door(f"{API}cohorts/<name>/", f"/api/v1/cohorts/{word('ia', 'cohort')}/", REST_OF_IA),
+    door(f"{API}cluster-queues/", "/api/v1/cluster-queues/", REST_SIGNED_IN, shows=("queue",)),
+    door(f"{API}cluster-queues/<name>/", f"/api/v1/cluster-queues/{ZEBU}/", REST_OF_DATOS),
+    door(f"{API}local-queues/", "/api/v1/local-queues/", REST_SIGNED_IN, shows=("door",)),
+    door(
+        f"{API}local-queues/<namespace>/<name>/",
+        f"/api/v1/local-queues/{word('ia', 'namespace')}/{word('ia', 'door')}/",
+        REST_OF_IA,
+    ),
+    door(f"{API}flavors/", "/api/v1/flavors/", REST_SIGNED_IN),
+    door(f"{API}flavors/<name>/", "/api/v1/flavors/h100-sxm/", REST_SIGNED_IN),
+    door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
+    door(f"{API}bills/<month>/", f"/api/v1/bills/{MONTH}/", REST_OF_DATOS),
+    door(
+        f"{API}bills/<month>/<scope>/",
+        f"/api/v1/bills/{MONTH}/datos/",
+        REST_OF_DATOS,
+        allowed=LENDER,
+    ),
+    door(
+        f"{API}bills/<month>/<scope>/",
+        f"/api/v1/bills/{MONTH}/ia/",
+        REST_BILL_OF_IA,
+        allowed=LENDER,
+    ),
+)
+DOORS = (*PAGES, *REST)
+
+
+def routes() -> Iterator[str]:
+    """Yield the pattern of every address that Django answers."""
+    yield from _below(get_resolver(), "")
+
+
+def _below(resolver: Any, prefix: str) -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        route = prefix + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            yield from _below(pattern, route)
+        else:
+            yield CONVERTER.sub("<", route)  # how a part is read is no business of this table

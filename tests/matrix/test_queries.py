@@ -1,0 +1,108 @@
+"""A list costs the same number of queries however long it is: the numbers are golden.
+
+``make golden`` writes ``query_counts.json`` anew; a number above the goal is a finding.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.matrix.doors import NODE, ZEBU, ZEBU_RUNS
+from tests.matrix.growth import grow
+from tests.matrix.world import MONTH
+
+pytestmark = pytest.mark.django_db
+GOLDEN = Path(__file__).parent / "query_counts.json"
+GOAL = 12
+FEW, MANY = 3, 30
+# What may cost more, and why: each reads the whole snapshot, which is 14 queries however large.
+SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
+STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
+# Pages and, where they have them, their files.
+LISTS = {
+    "/": ("",),
+    "/queues/": ("", "csv", "json"),
+    f"/queues/{ZEBU}/": ("", "csv"),
+    "/cohorts/commons/": ("",),
+    "/workloads/": ("", "csv", "json", "fragment"),
+    f"/workloads/{ZEBU_RUNS}/": ("", "fragment"),
+    "/nodes/": ("", "csv"),
+    f"/nodes/{NODE}/": ("",),
+    "/borrowing/": ("", "csv"),
+    "/teams/": ("", "csv"),
+    "/teams/datos/": ("",),
+    "/cost/": ("", "csv"),
+    "/bills/": ("", "csv"),
+    f"/bills/{MONTH}/": ("", "csv", "json"),
+    f"/bills/{MONTH}/datos/": ("", "csv", "json"),
+    "/prices/": ("", "csv"),
+    "/audit/": ("", "csv"),
+    "/account/": ("",),
+    "/charts/quota-use/": ("",),
+    "/charts/borrowed/": ("",),
+    "/cost/team.json": ("",),
+    "/api/v1/workloads/": ("",),
+    f"/api/v1/workloads/{ZEBU_RUNS}/": ("",),
+    "/api/v1/nodes/": ("",),
+    "/api/v1/teams/": ("",),
+    "/api/v1/cohorts/": ("",),
+    "/api/v1/cluster-queues/": ("",),
+    "/api/v1/local-queues/": ("",),
+    "/api/v1/flavors/": ("",),
+    "/api/v1/prices/": ("",),
+    f"/api/v1/bills/{MONTH}/": ("",),
+}
+LISTS_OF_ADMINS = {"/people/": ("", "csv")}
+
+
+def count(browser: Client, path: str, form: str) -> int:
+    """Return the queries of one answer; savepoints of the test's own transaction do not count."""
+    query = {"format": form} if form in {"csv", "json"} else {}
+    headers = {"HX-Request": "true"} if form == "fragment" else {}
+    with CaptureQueriesContext(connection) as queries:
+        response = browser.get(path, query, headers=headers)
+        b"".join(response)
+    assert response.status_code == 200, path
+    return sum("SAVEPOINT" not in query["sql"] for query in queries)
+
+
+def counts(browser: Client, who: str) -> dict[str, int]:
+    lists = LISTS | (LISTS_OF_ADMINS if who == "ada" else {})
+    return {
+        f"{path} {form}".strip(): count(browser, path, form)
+        for path, forms in lists.items()
+        for form in forms
+    }
+
+
+@pytest.mark.parametrize("who", ["ada", "lea"])
+def test_a_long_list_costs_no_more_queries_than_a_short_one(
+    browser: Callable[..., Client], who: str
+):
+    grow(0, FEW)
+    few = counts(browser(who), who)
+    grow(FEW, MANY)
+    many = counts(browser(who), who)  # fewer is fine: the first page may need less
+    assert {page: number for page, number in many.items() if number > few[page]} == {}
+    kept = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    if os.environ.get("GOLDEN") == "write":
+        GOLDEN.write_text(json.dumps(kept | {who: few}, indent=1, sort_keys=True) + "\n")
+    else:
+        assert few == kept[who]
+
+
+def test_only_pages_that_show_the_snapshot_or_a_story_cost_more_than_the_goal():
+    excused = (*SNAPSHOT_PAGES, *STORY_PAGES)
+    over = {
+        page: number
+        for counts in json.loads(GOLDEN.read_text()).values()
+        for page, number in counts.items()
+        if number > GOAL and not f"{page} ".startswith(excused)
+    }
+    assert not over

@@ -1,0 +1,201 @@
+"""A platform on which every name of a team's things is a canary: a word found nowhere else.
+
+Three teams lend to each other: Datos and IA both ways, Plataforma to and from Datos only, so that
+IA and Plataforma are strangers. Everything was decided by real cycles; one gang of Datos was
+evicted by IA, one of each team runs, waits and has ended.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from finops import billing
+from gpuplatform.common import audit
+from queues.models import (
+    ClusterQueue,
+    Cohort,
+    FlavorQuota,
+    LocalQueue,
+    Membership,
+    Namespace,
+    PriorityClass,
+    ResourceFlavor,
+    Team,
+    User,
+)
+from scheduling.cycle import run_cycle
+from scheduling.engine.snapshot import GPU
+from scheduling.models import Node, Workload
+from scheduling.reconciler import reconcile
+from tests.finops.rows import JUNE, price
+from tests.scheduling.loop.world import FLAVOR, nodes, work
+
+MONTH = "2026-06"
+HOUR = timedelta(hours=1)
+CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
+# Who lends to or borrows from whom: what allowances of the matrix are about.
+PARTNERS = {"datos": {"ia", "plataforma"}, "ia": {"datos"}, "plataforma": {"datos"}}
+KINDS = (
+    "shown",
+    "description",
+    "costcentre",
+    "namespace",
+    "queue",
+    "door",
+    "cohort",
+    "colleague",
+    "label",
+    "running",
+    "waiting",
+    "ended",
+    "evicted",
+    "reclaimer",
+    "reason",
+)
+EVICTED, RECLAIMER = "evicted", "reclaimer"
+# GPUs of each flavor promised to each team.
+NOMINALS: Mapping[str, Mapping[str, int]] = {
+    FLAVOR: {"datos": 4, "ia": 4, "plataforma": 0},
+    "a100-pcie": {"datos": 2, "ia": 2, "plataforma": 0},
+    "h200-sxm": {"datos": 2, "ia": 0, "plataforma": 2},
+}
+# What runs: (flavor, GPUs), in each case one GPU more than is its own.
+RUNS = {"datos": (FLAVOR, 5), "ia": ("a100-pcie", 3), "plataforma": ("h200-sxm", 3)}
+
+
+def word(team: str, kind: str) -> str:
+    """Return the name of a team's thing; each is found nowhere else."""
+    assert kind in KINDS
+    return f"{CODES[team]}-{kind}"
+
+
+def uid(team: str, kind: str) -> UUID:
+    """Return the uid of a team's workload."""
+    number = list(CODES).index(team) * 100 + KINDS.index(kind)
+    return UUID(f"abcdef00-0000-7000-8000-{number:012}")
+
+
+def build(ada: User) -> None:
+    """Write the world; the clock must stand at noon of 1 June 2026 and move by ``clock``."""
+    _machines()
+    Cohort.objects.create(name="commons")
+    PriorityClass.objects.create(name="urgent", value=100)
+    for team in CODES:
+        _promises(team, ada)
+
+
+def run(clock: Any) -> None:
+    """Let the teams submit and the platform decide until everything has happened once."""
+    for team in CODES:
+        _submit(team, "ended", RUNS[team][0], 1, expected_duration_s=60)
+    _settle()
+    clock.shift(HOUR)
+    _settle()
+    _submit("datos", EVICTED, FLAVOR, 6)
+    _settle()
+    clock.shift(HOUR)
+    _submit("ia", RECLAIMER, FLAVOR, 3, priority=10)
+    _settle()
+    clock.shift(HOUR)
+    for team, (flavor, gpus) in RUNS.items():
+        _submit(team, "running", flavor, gpus, priority=5)
+    _settle()
+    for team, (flavor, _gpus) in RUNS.items():
+        _submit(team, "waiting", flavor, 4)
+    clock.shift(HOUR)
+    _settle()
+    clock.shift(20 * HOUR)
+    billing.rebuild_draft(MONTH, now=timezone.now())
+
+
+def _machines() -> None:
+    nodes(2, gpus=4)
+    for flavor in list(NOMINALS)[1:]:
+        ResourceFlavor.objects.create(name=flavor, node_labels={"accelerator": flavor})
+        Node.objects.create(
+            name=f"{flavor}-node",
+            labels={"accelerator": flavor},
+            allocatable={"cpu": 120_000, "memory": 960 * 2**30, GPU: 4, "pods": 110},
+        )
+    for flavor in NOMINALS:
+        price("1.40", subject=flavor, valid_from=JUNE - timedelta(days=30))
+
+
+def _promises(name: str, ada: User) -> None:
+    team, _ = Team.objects.get_or_create(name=name)
+    team.display_name = word(name, "shown")
+    team.description = word(name, "description")
+    team.cost_center = word(name, "costcentre")
+    team.save()
+    colleague = User.objects.create_user(word(name, "colleague"))
+    Membership.objects.create(team=team, user=colleague, role="member")
+    Namespace.objects.create(
+        name=word(name, "namespace"), team=team, labels={"canary": word(name, "label")}
+    )
+    add_queue(team, *(word(name, kind) for kind in ("queue", "cohort", "namespace", "door")))
+    for kind, subject in (("ClusterQueue", "queue"), ("Team", "shown"), ("Cohort", "cohort")):
+        audit.record(
+            ada,
+            "promise.updated",
+            (kind, word(name, subject)),
+            before={"description": "before"},
+            after={"description": word(name, "description")},
+            reason=word(name, "reason"),
+            team=name if kind != "Cohort" else "",
+        )
+
+
+def add_queue(team: Team, name: str, cohort: str, namespace: str, door: str) -> ClusterQueue:
+    """Promise the team its GPUs in a cohort of its own below the common one."""
+    top = Cohort.objects.get(name="commons")
+    own, _ = Cohort.objects.get_or_create(name=cohort, defaults={"parent": top})
+    reclaim = "LowerPriority" if team.name == "ia" else "Never"
+    queue = ClusterQueue.objects.create(
+        name=name, team=team, cohort=own, namespace_selector={}, reclaim_within_cohort=reclaim
+    )
+    for position, (flavor, nominals) in enumerate(NOMINALS.items()):
+        FlavorQuota.objects.create(
+            cluster_queue=queue,
+            flavor=flavor,
+            flavor_position=position,
+            resource=GPU,
+            nominal=nominals.get(team.name, 1),
+        )
+    LocalQueue.objects.create(namespace=namespace, name=door, cluster_queue=name)
+    return queue
+
+
+def _submit(team: str, kind: str, flavor: str, gpus: int, **columns: Any) -> Workload:
+    return work(
+        team,
+        word(team, kind),
+        pods=gpus,
+        uid=uid(team, kind),
+        namespace=word(team, "namespace"),
+        queue_name=word(team, "door"),
+        labels={"canary": word(team, "label")},
+        submitted_by=User.objects.get(username=word(team, "colleague")),
+        template={"kind": "Job", "metadata": {"name": word(team, kind)}},
+        topology={"node_selector": {"accelerator": flavor}},
+        **columns,
+    )
+
+
+def _settle() -> None:
+    """Decide and reconcile until nothing moves any more."""
+    for _ in range(3):
+        run_cycle()
+        reconcile()
+
+
+@dataclass(frozen=True)
+class World:
+    """The built world: its people, signed in, and their tokens."""
+
+    people: Mapping[str, User]
+    sessions: Mapping[str, str]
+    tokens: Mapping[str, str]

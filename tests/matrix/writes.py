@@ -1,0 +1,246 @@
+"""Every way to change something, with a body that would succeed, and who may.
+
+A new POST, PUT, PATCH or DELETE needs a row here; what has none must be refused.
+Columns as in ``doors``: anonymous, eve, ian, lea, fin, aud, ada; ``ok`` is 2xx or a redirect to
+the result.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.test import Client
+from django.test.client import MULTIPART_CONTENT
+
+from queues.models import ApiToken
+from tests.conftest import PASSWORD
+from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
+from tests.matrix.world import MONTH, word
+
+REASON = "Agreed in the June review"
+JSON, YAML = "application/json", "application/yaml"
+
+
+@dataclass(frozen=True)
+class Write:
+    """One way to change something; ``body`` is sent, or makes it with an admin's browser."""
+
+    method: str
+    route: str
+    path: str
+    answers: tuple[str, ...]
+    body: Any
+    content_type: str = MULTIPART_CONTENT
+    headers: Mapping[str, str] | None = None
+
+    @property
+    def is_rest(self) -> bool:
+        """Return whether programs come here, with tokens."""
+        return self.path.startswith("/api/")
+
+    def answer_to(self, who: str) -> str:
+        """Return the expected answer."""
+        return self.answers[PEOPLE.index(who)]
+
+    def body_by(self, admin: Client) -> Any:
+        """Return what to send."""
+        return self.body(admin) if callable(self.body) else self.body
+
+    def send(self, client: Client, body: Any) -> Any:
+        """Send ``body``; return the response."""
+        ask = getattr(client, self.method.lower())
+        return ask(self.path, body, content_type=self.content_type, headers=self.headers)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+def form_of(path: str, **typed: str) -> Callable[[Client], dict[str, Any]]:
+    """Return what a browser would send from the form at ``path`` with some values typed over."""
+
+    def read(admin: Client) -> dict[str, Any]:
+        page = admin.get(path)
+        rows = page.context.get("rows")
+        data = {}
+        for form in (page.context["form"], *(rows or ())):
+            for name in form.fields:
+                value = form[name].value()
+                if value is not None:  # a browser sends nothing for what is not chosen
+                    shown = value if isinstance(value, list) else str(value)
+                    data[form[name].html_name] = shown
+        if rows is not None:
+            management = rows.management_form
+            names = management.fields
+            data |= {management[name].html_name: str(management[name].value()) for name in names}
+        return data | {"reason": REASON} | typed
+
+    return read
+
+
+def token_of_ada(_admin: Client) -> dict[str, str]:
+    """Return what revokes a token of the admin."""
+    return {"key": ApiToken.objects.filter(user__username="ada")[0].token_key}
+
+
+def page(route: str, answers: str, body: Any, path: str = "") -> Write:
+    """Return a form of a page."""
+    return Write("POST", route, path or f"/{route}", tuple(answers.split()), body)
+
+
+def rest(method: str, route: str, answers: str, body: Any, **more: Any) -> Write:
+    """Return a way to write over REST."""
+    path = more.pop("path", f"/{API}{route}")
+    kind = more.pop("content_type", JSON)
+    sent = json.dumps(body) if kind == JSON else body
+    return Write(method, API + route, path, tuple(answers.split()), sent, kind, **more)
+
+
+ADMIN = "login 403 403 403 403 403 ok"
+ANYBODY = "login ok ok ok ok ok ok"
+LEAD_OF_DATOS = "login 404 404 ok 403 403 ok"
+NEW_PASSWORD = {
+    "old_password": PASSWORD,
+    "new_password1": "staple battery horse",
+    "new_password2": "staple battery horse",
+}
+WORKLOAD = {
+    "name": "new",
+    "namespace": word("datos", "namespace"),
+    "queue": word("datos", "door"),
+    "pod_sets": [{"name": "main", "count": 1, "requests": {"nvidia.com/gpu": 1}}],
+}
+MANIFEST = f"""
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: new
+  namespace: {word("datos", "namespace")}
+  labels: {{kueue.x-k8s.io/queue-name: {word("datos", "door")}}}
+spec:
+  template:
+    spec:
+      containers:
+      - name: main
+        resources: {{limits: {{nvidia.com/gpu: 1}}}}
+"""
+QUEUE = {
+    "cohort": "commons",
+    "groups": [
+        {
+            "resources": ["nvidia.com/gpu"],
+            "flavors": [
+                {
+                    "flavor": "h100-sxm",
+                    "quotas": [{"resource": "nvidia.com/gpu", "nominal": "3"}],
+                }
+            ],
+        }
+    ],
+}
+ANY_VERSION = {"If-Match": "*"}
+PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
+
+WRITES = (
+    page("login/", "200 home home home home home home", {"username": "eve", "password": "no"}),
+    page("logout/", "ok ok ok ok ok ok ok", {}),
+    page("queues/new/", ADMIN, form_of("/queues/new/", name="cq-new", team="ia")),
+    page(
+        "queues/<name>/edit/",
+        ADMIN,
+        form_of(f"/queues/{ZEBU}/edit/", queueing_strategy="StrictFIFO"),
+        f"/queues/{ZEBU}/edit/",
+    ),
+    page("cohorts/new/", ADMIN, form_of("/cohorts/new/", name="another")),
+    page(
+        "cohorts/<name>/edit/",
+        ADMIN,
+        form_of("/cohorts/commons/edit/", quota_source="residual"),
+        "/cohorts/commons/edit/",
+    ),
+    page("teams/new/", ADMIN, form_of("/teams/new/", name="another", display_name="Another")),
+    page(
+        "teams/<name>/edit/",
+        ADMIN,
+        form_of("/teams/datos/edit/", display_name="Other"),
+        "/teams/datos/edit/",
+    ),
+    page(
+        "teams/<name>/members/",
+        LEAD_OF_DATOS,
+        {"username": "eve", "role": "member"},
+        "/teams/datos/members/",
+    ),
+    page("teams/<name>/namespaces/", ADMIN, {"namespace": "new"}, "/teams/datos/namespaces/"),
+    page(
+        "teams/<name>/local-queues/",
+        ADMIN,
+        {"namespace": word("datos", "namespace"), "name": "new", "cluster_queue": ZEBU},
+        "/teams/datos/local-queues/",
+    ),
+    page(
+        "people/new/",
+        ADMIN,
+        form_of("/people/new/", username="another", sign_in="generated"),
+    ),
+    page(
+        "people/<username>/edit/",
+        ADMIN,
+        form_of("/people/eve/edit/", first_name="Eve"),
+        "/people/eve/edit/",
+    ),
+    page(
+        "people/<username>/password/",
+        ADMIN,
+        {"sign_in": "generated", "reason": REASON},
+        "/people/eve/password/",
+    ),
+    page("account/password/", ANYBODY, NEW_PASSWORD),
+    page("account/tokens/", ANYBODY, {"name": "new", "scopes": ["read"], "days": "30"}),
+    page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
+    page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
+    page(
+        "nodes/<name>/cordon/",
+        ADMIN,
+        {"cordoned": "yes", "reason": REASON},
+        f"/nodes/{NODE}/cordon/",
+    ),
+    page("submit/", "login 403 422 ok 403 403 ok", {"text": MANIFEST, "submit": "yes"}),
+    page(
+        "bills/<month>/",
+        "login 404 404 403 ok 403 ok",
+        {"idle_policy": "even", "reason": REASON},
+        f"/bills/{MONTH}/",
+    ),
+    page(
+        "prices/new/",
+        "login 403 403 403 ok 403 ok",
+        form_of("/prices/new/", unit="gpu_hour", subject="*", amount="2.00"),
+    ),
+    rest("POST", "workloads/", "401 403 403 ok 403 403 ok", WORKLOAD),
+    rest(
+        "DELETE",
+        "workloads/<uid>/",
+        "401 404 404 ok 403 403 ok",
+        "",
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/",
+    ),
+    rest("POST", "manifests/", "401 403 403 ok 403 403 ok", MANIFEST, content_type=YAML),
+    rest(
+        "PUT",
+        "cohorts/<name>/",
+        "401 404 403 403 403 403 ok",
+        {"fairness": "share"},
+        path="/api/v1/cohorts/commons/",
+        headers=ANY_VERSION,
+    ),
+    rest(
+        "PUT",
+        "cluster-queues/<name>/",
+        "401 404 404 403 403 403 ok",
+        QUEUE,
+        path=f"/api/v1/cluster-queues/{ZEBU}/",
+        headers=ANY_VERSION,
+    ),
+    rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
+)
