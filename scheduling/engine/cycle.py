@@ -139,7 +139,10 @@ def _hold_rest(desk: Desk, head: Workload, line: list[Workload]) -> None:
 
 
 def _consider(desk: Desk, workload: Workload, parked: dict[object, Why]) -> bool:
-    """Decide on one head. Returns whether it was admitted.
+    """Decide on one head. Returns whether even a strict queue goes on behind it.
+
+    It does when the head was admitted, and when the head can never be: what cannot start must
+    not keep others from starting.
 
     What did not fit in this cycle does not fit a second time in the same shape and queue:
     nothing is freed within a cycle. So ten thousand equal gangs cost one search.
@@ -150,7 +153,7 @@ def _consider(desk: Desk, workload: Workload, parked: dict[object, Why]) -> bool
     kind = (workload.queue, workload.ceiling_queue, workload.priority, protected, shapes)
     if claim is None and kind in parked:
         desk.hold_because(workload, parked[kind])
-        return False
+        return _is_impossible(parked[kind])
     if not _over_ceiling(desk, workload):
         if _admit(desk, workload, claim):
             return True
@@ -160,7 +163,11 @@ def _consider(desk: Desk, workload: Workload, parked: dict[object, Why]) -> bool
     if claim is None:
         parked[kind] = why
     desk.hold_because(workload, why)
-    return False
+    return _is_impossible(why)
+
+
+def _is_impossible(why: Why) -> bool:
+    return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in why[1])
 
 
 def _over_ceiling(desk: Desk, workload: Workload) -> bool:

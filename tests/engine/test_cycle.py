@@ -77,6 +77,14 @@ def test_a_strict_head_blocks_its_queue_only() -> None:
     assert hold.blockers[0].facts == {"ahead": 1, "head": "big"}
 
 
+def test_a_strict_head_that_can_never_start_does_not_keep_others_from_starting() -> None:
+    strict = QueueingStrategy.STRICT_FIFO
+    made = world().nodes(2).queue("cq", 4, None, queueing_strategy=strict)
+    plan = plan_of(made.pending("never", "cq", gpus=8).pending("small", "cq"))
+    assert admitted(plan) == ["small"]
+    assert BlockerCode.IMPOSSIBLE in codes(held(plan, "never"))
+
+
 def test_priority_then_age_then_key() -> None:
     made = world().nodes(1).queue("cq", 4)
     made.pending("late", "cq", created_at=9).pending("b", "cq", created_at=5)
