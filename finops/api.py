@@ -10,7 +10,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from finops import exports, services
 from finops.models import Price
@@ -18,7 +17,8 @@ from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
-from queues.access import HasScope, actor_of, demand
+from gpuplatform.common.paging import CheckedView
+from queues.access import HasScope, actor_of, demand, demand_visible
 
 
 class PriceSerializer(serializers.Serializer[Price]):
@@ -43,15 +43,17 @@ class PriceSerializer(serializers.Serializer[Price]):
         return attrs
 
 
-class PricesView(APIView):
+class PricesView(CheckedView):
     """Prices by unit and subject."""
 
     permission_classes = (HasScope,)
-    scopes = {"GET": "read", "POST": "cost:close"}
+    scopes = {"GET": "cost:read", "POST": "cost:close"}
+    parameters = {"GET": ("unit", "subject")}
 
     @extend_schema(responses=PriceSerializer(many=True), operation_id="prices_list")
     def get(self, request: Request) -> Response:
-        """List all prices, newest first within unit and subject."""
+        """List all prices, newest first within unit and subject, to those who see bills."""
+        demand_visible(actor_of(request).may_see_prices)
         unit, subject = request.query_params.get("unit", ""), request.query_params.get("subject")
         rows = prices.price_rows(clock.now(), unit=unit, subject=subject or "")
         return Response([PriceSerializer(row.price).data for row in rows])
@@ -68,7 +70,7 @@ class PricesView(APIView):
         return Response(PriceSerializer(price).data, status=status.HTTP_201_CREATED)
 
 
-class BillMonthView(APIView):
+class BillMonthView(CheckedView):
     """The bills of a month."""
 
     permission_classes = (HasScope,)
@@ -83,7 +85,7 @@ class BillMonthView(APIView):
         return Response(exports.month_json(view))
 
 
-class BillView(APIView):
+class BillView(CheckedView):
     """One bill."""
 
     permission_classes = (HasScope,)

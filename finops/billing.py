@@ -6,7 +6,7 @@ so that doing it twice, or two at once, gives the same rows.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -18,22 +18,23 @@ from django.utils.translation import gettext as _
 
 from finops.allocation import bill as allocation
 from finops.allocation.apportion import apportion
-from finops.allocation.facts import Facts, Policy
+from finops.allocation.facts import Facts, policy_in_force
 from finops.allocation.facts import IdlePolicy as AllocationPolicy
 from finops.allocation.metering import clip, cut_by_day, hours_between
 from finops.allocation.money import ZERO, InvalidFieldError
 from finops.allocation.pricing import PriceList
-from finops.loader import has_facts, load_facts
+from finops.loader import OPEN, first_metered_at, has_facts, load_facts, stale_periods
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy
 from finops.words import KINDS
 from gpuplatform.common import audit, clock
-from gpuplatform.common.periods import Month, month, month_at, month_before
+from gpuplatform.common.money import digits
+from gpuplatform.common.periods import Month, month, month_at, month_before, months_between
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import Team, User
 
-OPEN = "open"
 CENTRAL = ""
+WHOLE_CLUSTER = ""  # the pool of lines that name no flavor
 logger = logging.getLogger(__name__)
 READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
 Amounts = dict[str, dict[str, str]]
@@ -56,18 +57,32 @@ def rebuild_draft(name: str, *, now: datetime | None = None) -> BillingPeriod:
 
 
 def rebuild_open(now: datetime | None = None) -> list[BillingPeriod]:
-    """Rebuild this month and the last one where something was metered and they are open."""
+    """Rebuild what is due: months out of date, metered ones without bills, the last and this.
+
+    The last month and this one only where something was metered.
+    """
     now = now or clock.now()
     current = month_at(now, settings.BILLING_TIME_ZONE)
+    looked_at = {one.name: one for one in (month_before(current), current)}
+    billed = set(BillingPeriod.objects.values_list("name", flat=True))
+    first = first_metered_at()
+    for one in months_between(first, now, current.time_zone) if first else ():
+        if one.name not in billed:
+            looked_at[one.name] = one
+    due = {name for name, one in looked_at.items() if has_facts(_unsaved(one))}
+    return rebuild_months(due | {period.name for period in stale_periods()}, now)
+
+
+def rebuild_months(names: Iterable[str], now: datetime | None = None) -> list[BillingPeriod]:
+    """Rebuild the months of ``names`` that are open, oldest first; twice is harmless."""
+    now = now or clock.now()
     closed = set(BillingPeriod.objects.exclude(status=OPEN).values_list("name", flat=True))
     rebuilt = []
-    for candidate in (month_before(current), current):
-        if candidate.name in closed or not has_facts(_unsaved(candidate)):
-            continue
+    for name in sorted(set(names) - closed):
         try:
-            rebuilt.append(rebuild_draft(candidate.name, now=now))
-        except Rejected as refusal:  # one broken month must not keep the other one old
-            logger.error("bills.refused", extra={"period": candidate.name, "why": str(refusal)})  # noqa: TRY400
+            rebuilt.append(rebuild_draft(name, now=now))
+        except Rejected as refusal:  # one broken month must not keep the others old
+            logger.error("bills.refused", extra={"period": name, "why": str(refusal)})  # noqa: TRY400
     return rebuilt
 
 
@@ -157,7 +172,7 @@ def _ensure_period(found: Month) -> BillingPeriod:
 def _replace(period: BillingPeriod, facts: Facts) -> None:
     """Write bills, lines and findings of ``period`` in place of those that were there."""
     # The same words on both sides; a test compares them.
-    policy = Policy(idle=cast("AllocationPolicy", period.idle_policy))
+    policy = policy_in_force(cast("AllocationPolicy", period.idle_policy))
     month_bill = allocation.month_bill(facts, policy)
     assert sum((line.amount for line in month_bill.lines), Decimal(0)) == month_bill.totals.total
     Bill.objects.filter(period=period).delete()
@@ -236,7 +251,7 @@ def _by_day(
             if amount:
                 amounts[day.isoformat()][line.kind] += amount
     return {
-        day: {kind: str(amount) for kind, amount in sorted(kinds.items())}
+        day: {kind: digits(amount) for kind, amount in sorted(kinds.items())}
         for day, kinds in sorted(amounts.items())
     }
 
@@ -256,7 +271,7 @@ def _days_of(
 def _idle_by_day(
     facts: Facts, month_bill: allocation.MonthBill
 ) -> dict[str, dict[date, Fraction]]:
-    """Return flavor -> day -> cost of what was paid for and not used, never below zero."""
+    """Return pool -> day -> cost of what was paid for and not used, never below zero."""
     cost: dict[str, dict[date, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
     prices = PriceList(facts.prices)
     for fact in facts.capacity:
@@ -264,10 +279,12 @@ def _idle_by_day(
         for piece in prices.pieces(fact.flavor, window) if window else ():
             for day, part in cut_by_day(piece.window, facts.period.time_zone):
                 hours = hours_between(part.start, part.end)
-                cost[fact.flavor][day] += piece.cost(fact.gpus * hours)
+                for pool in {fact.flavor, WHOLE_CLUSTER}:
+                    cost[pool][day] += piece.cost(fact.gpus * hours)
     for line in month_bill.lines:
         for day_part in line.days:
-            cost[line.flavor or ""][day_part.day] -= Fraction(day_part.amount)
+            for pool in {line.flavor or WHOLE_CLUSTER, WHOLE_CLUSTER}:
+                cost[pool][day_part.day] -= Fraction(day_part.amount)
     return {
         flavor: {day: max(ZERO, amount) for day, amount in days.items()}
         for flavor, days in cost.items()

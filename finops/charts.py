@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.utils.translation import gettext as _
@@ -22,6 +23,7 @@ ROLE_BY_KIND: Mapping[str, str] = {
     "loan_income": "lent",
     **dict.fromkeys(words.IDLE_KINDS, "idle"),
 }
+DAYS_NAMED = 8  # of the days below a figure
 ROLES = ("used", "borrowed", "lent", "idle")
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
@@ -39,9 +41,10 @@ def role_labels() -> dict[str, str]:
 def bill_by_day(theme: str, view: BillView) -> Figure:
     """Return the bill's days as stacked bars: own use, borrowed, idle."""
     rows = bill_day_rows(view)
-    days = [day for day, _amounts in rows]
+    by_day = dict(rows)
+    days = _days_between(rows[0][0], rows[-1][0]) if rows else []
     traces = [
-        bar(theme, role, days, [float(amounts[role]) for _day, amounts in rows], label)
+        bar(theme, role, days, [_on(by_day, day, role) for day in days], label)
         for role, label in role_labels().items()
         if any(amounts[role] for _day, amounts in rows)
     ]
@@ -49,9 +52,13 @@ def bill_by_day(theme: str, view: BillView) -> Figure:
         theme,
         traces,
         y_title=view.period.currency,
-        x_title=_("day, {zone}").format(zone=view.period.time_zone),
         view=f"bill-{view.period.name}-{view.scope}",
+        **_days_axis(view.period.time_zone, is_empty=not traces),
     )
+
+
+def _on(by_day: Mapping[str, Mapping[str, Decimal]], day: str, role: str) -> float:
+    return float(by_day[day].get(role, 0)) if day in by_day else 0.0
 
 
 def bill_day_table(view: BillView) -> Table:
@@ -79,14 +86,15 @@ def bill_day_rows(view: BillView) -> list[tuple[str, dict[str, Decimal]]]:
 
 def idle_by_day(theme: str, view: CostView) -> Figure:
     """Return the cost of idle GPUs by day, this month and the last."""
-    days = [day.isoformat() for day, _amount in view.idle_by_day]
-    amounts = [float(amount) for _day, amount in view.idle_by_day]
+    found = {_day(day): float(amount) for day, amount in view.idle_by_day}
+    days = _days_between(min(found), max(found)) if found else []
+    amounts = [found.get(day, 0.0) for day in days]
     return figure(
         theme,
         [bar(theme, "idle", days, amounts, _("idle"))],
         y_title=currency_of(view),
-        x_title=_("day, {zone}").format(zone=view.month.time_zone),
         view="cost-idle",
+        **_days_axis(view.month.time_zone, is_empty=not any(amounts)),
     )
 
 
@@ -114,12 +122,36 @@ def cost_by_team(theme: str, view: CostView) -> Figure:
         x_title=currency_of(view),
         view="cost-team",
         hovermode="closest",
+        **_nothing_yet(is_empty=not bills),
     )
 
 
 def currency_of(view: CostView) -> str:
     """Return the currency of the month, or of the bills in general."""
     return view.period.currency if view.period else settings.CURRENCY
+
+
+def _days_axis(zone: str, *, is_empty: bool) -> dict[str, Any]:
+    """Return the layout of bars by day: days are names, so that one day is no stretch of time."""
+    title = {"text": _("day, {zone}").format(zone=zone)}
+    axis = {"type": "category", "title": title, "nticks": DAYS_NAMED}
+    return {"xaxis": axis, **_nothing_yet(is_empty=is_empty)}
+
+
+def _days_between(first: str, last: str) -> list[str]:
+    """Return every day from ``first`` to ``last``: names on an axis leave no gap by themselves."""
+    start, days = date.fromisoformat(first), date.fromisoformat(last) - date.fromisoformat(first)
+    return [(start + timedelta(days=n)).isoformat() for n in range(days.days + 1)]
+
+
+def _nothing_yet(*, is_empty: bool) -> dict[str, Any]:
+    """Return the layout that says so where a figure has nothing to show."""
+    if not is_empty:
+        return {}
+    middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+    hidden = {"visible": False}
+    note = {**middle, "text": _("nothing yet")}
+    return {"annotations": [note], "xaxis": hidden, "yaxis": hidden}
 
 
 def _day(day: date) -> str:

@@ -21,6 +21,7 @@ from finops import words
 from finops.models import BillLine
 from finops.models.bills import IdlePolicy
 from finops.selectors.bills import BillView, MonthView
+from gpuplatform.common.money import digits
 
 COLUMNS = (
     "invoice_number",
@@ -63,8 +64,9 @@ class Profile:
     totals: bool
 
 
+MACHINE = "machine"
 PROFILES = {
-    "machine": Profile(",", ".", bom=False, totals=False),
+    MACHINE: Profile(",", ".", bom=False, totals=False),
     "excel-es": Profile(";", ",", bom=True, totals=True),
     "excel-de": Profile(";", ",", bom=True, totals=True),
 }
@@ -85,7 +87,7 @@ def _row(view: BillView, line: BillLine) -> Row:
         "timezone": view.period.time_zone,
         "currency": line.currency,
         "team_id": view.scope,
-        "team_name": str(view.team) if view.team else _("central account"),
+        "team_name": _team_name(view),
         "cost_center": view.team.cost_center if view.team else "",
         "line_no": line.number,
         "line_type": line.kind,
@@ -99,6 +101,10 @@ def _row(view: BillView, line: BillLine) -> Row:
         "source_run": "own-metering",
         "note": _("DRAFT, figures may change") if view.is_draft else "",
     }
+
+
+def _team_name(view: BillView) -> str:
+    return str(view.team) if view.team else _("central account")
 
 
 def describe(line: BillLine) -> str:
@@ -167,10 +173,16 @@ def guarded(text: str, separator: str = ",") -> str:
     return text
 
 
-def file_name(month: str, scope: str, status: str, extension: str) -> str:
-    """Return ``gpu-chargeback_2026-06_datos_draft_r0.csv``: period, scope, state, revision."""
+def file_name(
+    month: str, scope: str, status: str, extension: str, profile_name: str = MACHINE
+) -> str:
+    """Return ``gpu-chargeback_2026-06_datos_draft_r0.csv``: period, scope, state, revision.
+
+    A profile for people stands at the end, so that two downloads never have one name.
+    """
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", scope)
-    return f"gpu-chargeback_{month}_{safe}_{status}_r{REVISION}.{extension}"
+    profile = "" if profile_name == MACHINE else f"_{profile_name}"
+    return f"gpu-chargeback_{month}_{safe}_{status}_r{REVISION}{profile}.{extension}"
 
 
 def csv_response(rows: Iterable[Row], profile_name: str, name: str) -> HttpResponse:
@@ -190,12 +202,12 @@ def bill_json(view: BillView) -> dict[str, Any]:
     """Return a bill as REST and ``?format=json`` answer it; money and hours are texts."""
     return {
         **_period_json(view.period.name, view),
-        "team": view.team.name if view.team else None,
-        "team_name": str(view.team) if view.team else None,
+        "team": view.scope,
+        "team_name": _team_name(view),
         "cost_center": view.team.cost_center if view.team else "",
         "accounting_mode": view.team.accounting_mode if view.team else None,
         "gpu_hours": f"{view.figures.gpu_hours:.6f}",
-        "total": str(view.total),
+        "total": digits(view.total),
         "lines": [_line_json(line) for line in view.lines],
         "by_day": view.bill.by_day,
     }
@@ -207,18 +219,19 @@ def month_json(view: MonthView) -> dict[str, Any]:
         **_period_json(view.period.name, view),
         "bills": [
             {
-                "team": one.team.name if one.team else None,
+                "team": one.scope,
+                "team_name": _team_name(one),
                 "gpu_hours": f"{one.figures.gpu_hours:.6f}",
-                "use": str(one.figures.own),
-                "borrowed": str(one.figures.borrowed),
-                "idle": str(one.figures.idle),
-                "other": str(one.figures.other),
-                "total": str(one.total),
+                "use": digits(one.figures.own),
+                "borrowed": digits(one.figures.borrowed),
+                "idle": digits(one.figures.idle),
+                "other": digits(one.figures.other),
+                "total": digits(one.total),
             }
             for one in view.bills
         ],
-        "total": str(view.figures.total),
-        "capacity_cost": str(view.period.capacity_cost) if view.is_whole else None,
+        "total": digits(view.figures.total),
+        "capacity_cost": digits(view.period.capacity_cost) if view.is_whole else None,
         "findings": [
             {
                 "code": finding.code,
@@ -268,7 +281,7 @@ def _line_json(line: BillLine) -> dict[str, Any]:
         "quantity": None if line.quantity is None else f"{line.quantity:.6f}",
         "unit": "GPU-hour",
         "unit_price": None if line.unit_price is None else f"{line.unit_price:.8f}",
-        "amount": str(line.amount),
+        "amount": digits(line.amount),
         "currency": line.currency,
         "policy": line.policy,
     }

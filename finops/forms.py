@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from finops.allocation.money import InvalidFieldError
@@ -13,7 +14,7 @@ from finops.allocation.node_price import NodeCost
 from finops.models.bills import IdlePolicy
 from finops.models.prices import PriceUnit
 from finops.selectors.prices import flavor_names
-from finops.specs import PriceSpec
+from finops.specs import EVERY_FLAVOR, PriceSpec
 from gpuplatform.common.problems import Problem
 
 REASON_LENGTH = 500
@@ -23,6 +24,14 @@ def add_problems(form: forms.Form, problems: Iterable[Problem]) -> None:
     """Show what a service refused beside its fields, or above the form."""
     for problem in problems:
         form.add_error(problem.path if problem.path in form.fields else None, problem.message)
+
+
+def flavor_choices() -> list[tuple[str, str]]:
+    """Return the flavors that a price can be of, the price for every flavor first."""
+    return [
+        (name, gettext("every flavor without its own") if name == EVERY_FLAVOR else name)
+        for name in flavor_names()
+    ]
 
 
 class InstantField(forms.DateTimeField):
@@ -36,15 +45,20 @@ class InstantField(forms.DateTimeField):
 class PriceForm(forms.Form):
     """A new price. What is already in force is not edited; it ends where this one starts."""
 
-    unit = forms.ChoiceField(label=_("Unit"), choices=PriceUnit.choices)
+    # The only unit that bills are made from so far; other prices come in by import.
+    unit = forms.ChoiceField(
+        choices=[(PriceUnit.GPU_HOUR.value, PriceUnit.GPU_HOUR.label)],
+        initial=PriceUnit.GPU_HOUR.value,
+        widget=forms.HiddenInput,
+    )
+    # Not a ChoiceField: the rule of every door says what is wrong with an unknown flavor.
     subject = forms.CharField(
-        label=_("Flavor or model"),
+        label=_("Flavor"),
         max_length=253,
-        help_text=_("* is every flavor without a price of its own."),
-        widget=forms.TextInput(attrs={"list": "flavors"}),
+        help_text=_("A price for every flavor holds where a flavor has none of its own."),
     )
     amount = forms.DecimalField(
-        label=_("Price per unit"), max_digits=18, decimal_places=8, min_value=0
+        label=_("Price of a GPU-hour"), max_digits=18, decimal_places=8, min_value=0
     )
     valid_from = InstantField(
         label=_("Valid from, UTC"), required=False, help_text=_("Empty starts now.")
@@ -59,12 +73,10 @@ class PriceForm(forms.Form):
     )
     source = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
 
-    flavors: list[str]
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.flavors = flavor_names()
-        label = _("Price per unit, {currency}").format(currency=settings.CURRENCY)
+        self.fields["subject"].widget = forms.Select(choices=flavor_choices())
+        label = _("Price of a GPU-hour, {currency}").format(currency=settings.CURRENCY)
         self.fields["amount"].label = label
 
     def spec(self) -> PriceSpec:
@@ -80,6 +92,17 @@ class PriceForm(forms.Form):
             source=cleaned["source"] or "declared",
             note=cleaned["reason"],
         )
+
+
+class PriceEndForm(forms.Form):
+    """When a price in force ends, without another that follows it."""
+
+    valid_to = InstantField(
+        label=_("Ends at, UTC"), required=False, help_text=_("Empty ends it now.")
+    )
+    reason = forms.CharField(
+        label=_("Reason"), max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 2})
+    )
 
 
 class NodeCostForm(forms.Form):
@@ -101,11 +124,7 @@ class NodeCostForm(forms.Form):
     operations_per_hour = forms.DecimalField(
         label=_("Operations per hour"), min_value=0, max_digits=12
     )
-    flavor = forms.CharField(
-        label=_("Compare with the price of"),
-        max_length=253,
-        widget=forms.TextInput(attrs={"list": "flavors"}),
-    )
+    flavor = forms.CharField(label=_("Compare with the price of"), max_length=253)
     tokens_per_second = forms.DecimalField(
         label=_("Tokens per second"), min_value=1, max_digits=10, required=False
     )
@@ -119,9 +138,12 @@ class NodeCostForm(forms.Form):
         "pue": "1.4",
         "kwh_price": "0.12",
         "operations_per_hour": "0.70",
-        "flavor": "*",
         "tokens_per_second": "2000",
     }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["flavor"].widget = forms.Select(choices=flavor_choices())
 
     def clean(self) -> dict[str, Any]:
         """Let the pure calculator judge what single fields cannot."""
@@ -132,6 +154,12 @@ class NodeCostForm(forms.Form):
             except InvalidFieldError as error:
                 self.add_error(error.field, error.message)
         return cleaned
+
+    @classmethod
+    def article_cost(cls) -> NodeCost:
+        """Return what the node of the articles costs."""
+        numbers: dict[str, Any] = {name: Decimal(text) for name, text in cls.ARTICLE.items()}
+        return cls._cost(numbers | {"gpus": int(cls.ARTICLE["gpus"])})
 
     @staticmethod
     def _cost(cleaned: dict[str, Any]) -> NodeCost:

@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar, cast
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, F, Min, OuterRef, Q, QuerySet
 
 from finops.allocation.facts import (
     CapacityFact,
@@ -24,12 +24,12 @@ from finops.allocation.money import HOURS_PLACES, ZERO, round_half_up
 from finops.allocation.pricing import PriceList
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
-from finops.specs import NodeShape
-from queues.models import ClusterQueue, Namespace, Team
+from finops.specs import EVERY_FLAVOR, NodeShape
+from queues.models import ClusterQueue, Namespace, ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
 GPU = "nvidia.com/gpu"
-EVERY_FLAVOR = "*"
+OPEN = "open"
 MILLICORES = 1000
 GIB = 1024**3
 Row = TypeVar("Row", CapacityInterval, QuotaInterval, UsageInterval)
@@ -63,6 +63,54 @@ def has_facts(period: BillingPeriod) -> bool:
         _inside(UsageInterval.objects.all(), window).exists()
         or _inside(CapacityInterval.objects.all(), window).exists()
     )
+
+
+def staleness(period: str = "") -> "ExpressionWrapper[Q]":
+    """Return whether an open month's draft is older than a price that touches it.
+
+    A price that is set or ended takes ``rebuilt_at`` away in its own transaction; the time a
+    price was written is the net for drafts that a price passed by all the same. ``period`` is
+    the way to the period from the row that is asked about, like ``period__``.
+    """
+    newer = Price.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at")),
+        unit=PriceUnit.GPU_HOUR,
+        valid_from__lt=OuterRef(f"{period}ends_at"),
+        created_at__gt=OuterRef(f"{period}rebuilt_at"),
+    )
+    is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(newer))
+    return ExpressionWrapper(Q(**{f"{period}status": OPEN}) & is_old, output_field=BooleanField())
+
+
+def stale_periods() -> QuerySet[BillingPeriod]:
+    """Return the open months whose draft is out of date, oldest first."""
+    return BillingPeriod.objects.filter(staleness()).order_by("name")
+
+
+def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
+    """Return the open months that have a part in ``[start, end)``, oldest first."""
+    touched = BillingPeriod.objects.filter(status=OPEN, ends_at__gt=start)
+    if end is not None:
+        touched = touched.filter(starts_at__lt=end)
+    return touched.order_by("name")
+
+
+def known_flavors() -> list[str]:
+    """Return the flavors that exist, and those that GPUs were metered under, by name."""
+    names = set(ResourceFlavor.objects.values_list("name", flat=True))
+    # Without an order: the model's own would make every row distinct.
+    for rows in (CapacityInterval.objects.all(), UsageInterval.objects.all()):
+        names |= set(rows.order_by().values_list("flavor", flat=True).distinct())
+    return sorted(names - {""})
+
+
+def first_metered_at() -> datetime | None:
+    """Return the beginning of the oldest fact about GPUs, or None where nothing was metered."""
+    found = [
+        gpu_rows(UsageInterval.objects.all()).aggregate(first=Min("started_at")),
+        gpu_rows(CapacityInterval.objects.all()).aggregate(first=Min("started_at")),
+    ]
+    return min((row["first"] for row in found if row["first"] is not None), default=None)
 
 
 def gpu_rows(rows: QuerySet[Row]) -> QuerySet[Row]:

@@ -4,6 +4,7 @@ Both come without ``kind``; the importer recognises them by their keys. Readers 
 diagnostics; saving is ``finops.services.set_prices``.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ DEFAULT_NODE = NodeShape(cpus=128, memory_gib=1024, gpus=4)
 DEFAULT_BENCHMARKS: Mapping[str, Benchmark] = {"llama-3-70b": Benchmark(2000, 4)}
 TOLERANCE = Decimal("1.05")  # drift up to 5 % is fine (finops.md 4.4)
 MILLION = 1_000_000
+_INDEX = re.compile(r"\[\d+\]")
 TOKEN_COSTS = (
     ("input_cost_per_token", PriceUnit.INPUT_MILLION),
     ("output_cost_per_token", PriceUnit.OUTPUT_MILLION),
@@ -49,7 +51,8 @@ OPENCOST_UNUSED = (
     "regionNetworkEgress",
     "internetNetworkEgress",
 )
-OPENCOST_QUIET = ("description", "provider", "gpuLabel", "gpuLabelValue", "defaultIdle")
+OPENCOST_QUIET = ("description",)
+OPENCOST_SECTIONS = ("gpuLabel", "gpuLabelValue", "defaultIdle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +67,41 @@ class PriceReading:
 def read_litellm(body: Mapping[str, Any]) -> PriceReading:
     """Return the token prices of a LiteLLM configuration (``model_list``), per million tokens.
 
-    Its other sections and its teams, which live behind its API, are no prices and are left alone.
+    Its other sections and its teams, which live behind its API, are no prices and are left alone;
+    each is named once. LiteLLM counts in US dollars and says so nowhere in the file.
     """
     diagnostics: list[Diagnostic] = []
     top = Fields(body, "LiteLLM", diagnostics)
     rows: dict[str, list[dict[PriceUnit, Decimal]]] = defaultdict(list)
-    for entry in top.children("model_list", required=True):
+    entries = top.children("model_list", required=True)
+    for entry in entries:
         name = entry.text("model_name", required=True)
+        prices = _token_prices(entry)
         if name:
-            rows[name].append(_token_prices(entry))
+            rows[name].append(prices)
     specs: list[PriceSpec] = []
     for name, deployments in rows.items():
         prices = _dearest(name, deployments, diagnostics)
         specs += [_spec(unit, name, amount, "litellm") for unit, amount in prices.items()]
         diagnostics += _above_iron(name, prices)
+    if specs:
+        top.report("CURRENCY_ASSUMED", "model_list", currency=settings.CURRENCY)
+    _name_unread(top, *entries)
     return PriceReading(tuple(specs), tuple(diagnostics))
+
+
+def _name_unread(*levels: Fields) -> None:
+    """Name every section beside those that were read, the same one of many rows once."""
+    said: set[str] = set()
+    for fields in levels:
+        for key in fields.unread():
+            path = _INDEX.sub("[]", fields.at(key))
+            if path not in said:
+                said.add(path)
+                numbers = {"section": path[:253]}
+                fields.diagnostics.append(
+                    Diagnostic("SECTION_NOT_READ", fields.subject, path, numbers)
+                )
 
 
 def _token_prices(entry: Fields) -> dict[PriceUnit, Decimal]:
@@ -90,6 +113,9 @@ def _token_prices(entry: Fields) -> dict[PriceUnit, Decimal]:
             cost = fields.decimal(key)
             if cost is not None:
                 prices[unit] = rounded(cost * MILLION, PLACES)
+        for key in fields.unread():
+            if "cost" in key:  # per second, per image, of cached tokens: nothing here is billed so
+                fields.report("PRICE_NOT_USED", key, field=key[:64])
     return prices
 
 
@@ -158,10 +184,14 @@ def read_opencost(body: Mapping[str, Any]) -> PriceReading:
     """
     diagnostics: list[Diagnostic] = []
     top = Fields(body, "OpenCost", diagnostics)
-    pricing = top.child("opencost", required=True).child("customPricing", required=True)
+    chart = top.child("opencost", required=True)
+    pricing = chart.child("customPricing", required=True)
+    pricing.accept("provider")
     model = pricing.child("costModel", required=True)
     amounts = {key: model.decimal(key) for key, _unit in OPENCOST_UNITS}
-    if not pricing.flag("enabled"):
+    enabled = pricing.flag("enabled")
+    _name_unread(top, chart, pricing)
+    if not enabled:
         pricing.report("CUSTOM_PRICING_DISABLED", "enabled")
         return PriceReading((), tuple(diagnostics))
     _report_unused(model)
@@ -179,6 +209,9 @@ def _report_unused(model: Fields) -> None:
         if model.decimal(key):
             model.report("PRICE_NOT_USED", key, field=key)
     model.accept(*OPENCOST_QUIET)
+    for key in OPENCOST_SECTIONS:
+        if model.raw(key) is not None:
+            model.report("SECTION_NOT_READ", key, section=key)
     model.close()
 
 

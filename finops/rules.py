@@ -14,13 +14,15 @@ from django.utils.translation import gettext as _
 
 from finops.models import Price
 from finops.models.prices import PriceUnit
-from finops.specs import PriceSpec
+from finops.specs import EVERY_FLAVOR, PriceSpec
+from gpuplatform.common.money import plain
 from gpuplatform.common.problems import Problem
 
 HIGHEST = Decimal(10) ** 9  # a price column holds ten digits before the point
 PLACES = 8
 SUBJECT_LENGTH = 253
 SOURCE_LENGTH = 64
+NAMES_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,18 @@ class PriceWorld:
 
     standing: tuple[Price, ...]  # of the same unit and subject
     currency: str  # of the bills
+    flavors: frozenset[str]  # that a GPU-hour can be priced for
     closed_until: datetime | None  # end of the last closed period
 
 
 def check_price(spec: PriceSpec, starts_at: datetime, world: PriceWorld) -> list[Problem]:
     """Return every reason not to take ``spec`` from ``starts_at`` on."""
-    problems = [*_check_fields(spec), *_check_amount(spec.amount), *_check_currency(spec, world)]
+    problems = [
+        *_check_fields(spec),
+        *_check_flavor(spec, world),
+        *_check_amount(spec.amount),
+        *_check_currency(spec, world),
+    ]
     if spec.valid_to is not None and spec.valid_to <= starts_at:
         sentence = _("The price must end after it began.")
         problems.append(Problem("valid_to", "WINDOW_BACKWARDS", sentence))
@@ -67,6 +75,50 @@ def _check_fields(spec: PriceSpec) -> Iterator[Problem]:
         if len(text) > limit:
             sentence = _("At most {limit} characters.").format(limit=limit)
             yield Problem(path, "TOO_LONG", sentence, {"limit": limit})
+
+
+def _check_flavor(spec: PriceSpec, world: PriceWorld) -> Iterator[Problem]:
+    """A price of a flavor that is not there would bill nothing, and nobody would notice."""
+    if spec.unit != PriceUnit.GPU_HOUR or spec.subject in world.flavors:
+        return
+    if not 0 < len(spec.subject) <= SUBJECT_LENGTH:
+        return  # said already
+    known = _some(world.flavors)
+    sentence = _("There is no flavor {flavor}; choose {known}.").format(
+        flavor=spec.subject[:64],
+        known=_("one of {names}, or * for every flavor without a price of its own").format(
+            names=known
+        )
+        if known
+        else _("* for every flavor"),
+    )
+    yield Problem("subject", "FLAVOR_NOT_FOUND", sentence, {"flavor": spec.subject[:64]})
+
+
+def _some(names: Iterable[str]) -> str:
+    """Return names to choose from, in one line of bounded length."""
+    shown = sorted(set(names) - {EVERY_FLAVOR})
+    return ", ".join(shown[:NAMES_SHOWN]) + (", ..." if len(shown) > NAMES_SHOWN else "")
+
+
+def check_end(price: Price, ends_at: datetime, closed_until: datetime | None) -> list[Problem]:
+    """Return every reason not to let ``price`` end at ``ends_at``; it may only end sooner."""
+    if ends_at <= price.valid_from:
+        sentence = _("The price must end after it began, {start}.").format(
+            start=f"{price.valid_from:%Y-%m-%d %H:%M}"
+        )
+        return [Problem("valid_to", "WINDOW_BACKWARDS", sentence)]
+    if price.valid_to is not None and ends_at >= price.valid_to:
+        sentence = _("The price ends already, at {end}.").format(
+            end=f"{price.valid_to:%Y-%m-%d %H:%M}"
+        )
+        return [Problem("valid_to", "PRICE_ENDED", sentence)]
+    if closed_until is not None and ends_at < closed_until:
+        sentence = _("Months before {end} are closed; a price cannot end in them.").format(
+            end=f"{closed_until:%Y-%m-%d}"
+        )
+        return [Problem("valid_to", "PERIOD_CLOSED", sentence)]
+    return []
 
 
 def _check_amount(amount: Decimal) -> Iterator[Problem]:
@@ -105,7 +157,7 @@ def _check_overlap(spec: PriceSpec, starts_at: datetime, world: PriceWorld) -> I
             "{amount} {currency} is already in force from {start} until {end}; "
             "a price is never edited, let the new one start later."
         ).format(
-            amount=price.amount.normalize(),
+            amount=plain(price.amount),
             currency=price.currency,
             start=f"{price.valid_from:%Y-%m-%d %H:%M}",
             end=until,

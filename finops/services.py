@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
+from typing import cast
 
 from celery import current_app
 from django.conf import settings
@@ -11,10 +13,13 @@ from django.db.models import F, Max
 from django.utils.translation import gettext as _
 
 from finops import rules
+from finops.loader import known_flavors, open_periods_touched
 from finops.models import BillingPeriod, Price
-from finops.specs import PriceSpec
+from finops.models.prices import PriceUnit
+from finops.specs import EVERY_FLAVOR, PriceSpec
 from gpuplatform.common import audit, clock
 from gpuplatform.common.models import Lease
+from gpuplatform.common.money import digits
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import User
 
@@ -50,6 +55,51 @@ def set_prices(specs: Iterable[PriceSpec], actor: User | None, reason: str = "")
         raise Rejected([Problem("valid_from", "PRICE_OVERLAPS", sentence)]) from error
 
 
+def check_price(spec: PriceSpec) -> None:
+    """Say whether :func:`set_price` would take ``spec``; writes nothing.
+
+    Raises:
+        Rejected: with the problems that ``set_price`` would refuse it for.
+    """
+    world, starts_at = _world(spec), spec.valid_from or clock.now()
+    problems = rules.check_price(spec, starts_at, world)
+    if problems and not _is_standing(spec, starts_at, world, problems):
+        raise Rejected(problems)
+
+
+def check_end(price: Price, ends_at: datetime) -> None:
+    """Say whether :func:`end_price` would end ``price`` then; writes nothing.
+
+    Raises:
+        Rejected: with the problems that ``end_price`` would refuse it for.
+    """
+    problems = rules.check_end(price, ends_at, _closed_until())
+    if problems:
+        raise Rejected(problems)
+
+
+def end_price(pk: int, actor: User | None, reason: str, ends_at: datetime | None = None) -> Price:
+    """Let a price end at ``ends_at``, by default now, without another that follows it.
+
+    Raises:
+        Rejected: it ends sooner already, it would end before it began or in a closed month;
+            nothing was changed.
+    """
+    with transaction.atomic():
+        _hold_guard()
+        price = Price.objects.get(pk=pk)
+        ends_at = ends_at or clock.now()
+        check_end(price, ends_at)
+        before = _as_json(price)
+        outdated_until, price.valid_to = price.valid_to, ends_at
+        price.save(update_fields=["valid_to"])
+        subject = ("Price", f"{price.unit} {price.subject}")
+        after = _as_json(price)
+        audit.record(actor, "price.ended", subject, before=before, after=after, reason=reason)
+        _outdate_drafts(price, ends_at, outdated_until)
+    return price
+
+
 def record_download(actor: User | None, subject: str, team: str = "") -> None:
     """Note in the audit trail that ``actor`` exported figures of money."""
     audit.record(actor, "bill.exported", ("Bill", subject), team=team)
@@ -80,8 +130,8 @@ def _set_one(
 ) -> tuple[Price | None, list[Problem]]:
     world = _world(spec)
     problems = rules.check_price(spec, starts_at, world)
-    standing = _same_in_force(spec, starts_at, world)
-    if standing is not None and {p.code for p in problems} <= {"PRICE_OVERLAPS", "PERIOD_CLOSED"}:
+    standing = _is_standing(spec, starts_at, world, problems)
+    if standing is not None:
         return standing, []
     if problems:
         return None, problems
@@ -100,14 +150,42 @@ def _set_one(
         created_by=actor,
     )
     _record(price, followed, actor, reason or spec.note)
-    transaction.on_commit(_request_rebuild, robust=True)
+    _outdate_drafts(price, starts_at, spec.valid_to)
     return price, []
 
 
 def _world(spec: PriceSpec) -> rules.PriceWorld:
     standing = Price.objects.filter(unit=spec.unit, subject=spec.subject)
+    flavors = frozenset({EVERY_FLAVOR, *known_flavors()})
+    return rules.PriceWorld(tuple(standing), settings.CURRENCY, flavors, _closed_until())
+
+
+def _closed_until() -> datetime | None:
     closed = BillingPeriod.objects.filter(status="closed").aggregate(until=Max("ends_at"))
-    return rules.PriceWorld(tuple(standing), settings.CURRENCY, closed["until"])
+    return cast("datetime | None", closed["until"])
+
+
+def _is_standing(
+    spec: PriceSpec, starts_at: datetime, world: rules.PriceWorld, problems: list[Problem]
+) -> Price | None:
+    """Return the price that stands already, where nothing but that it stands is wrong."""
+    standing = _same_in_force(spec, starts_at, world)
+    only_stands = {p.code for p in problems} <= {"PRICE_OVERLAPS", "PERIOD_CLOSED"}
+    return standing if only_stands else None
+
+
+def _outdate_drafts(price: Price, start: datetime, end: datetime | None) -> None:
+    """Call the drafts of every open month in ``[start, end)`` out of date, and ask for new ones.
+
+    In the price's own transaction: a rebuild that runs at the same time holds the same row, so
+    it either sees the price or is undone here. A lost message costs one beat.
+    """
+    if price.unit != PriceUnit.GPU_HOUR or start > clock.now():
+        return  # nothing that is billed so far
+    touched = open_periods_touched(start, end)
+    months = list(touched.values_list("name", flat=True))
+    touched.order_by().update(rebuilt_at=None)
+    transaction.on_commit(partial(_request_rebuild, months), robust=True)
 
 
 def _same_in_force(spec: PriceSpec, starts_at: datetime, world: rules.PriceWorld) -> Price | None:
@@ -135,7 +213,7 @@ def _record(price: Price, followed: Price | None, actor: User | None, reason: st
 
 def _as_json(price: Price) -> dict[str, str | None]:
     return {
-        "amount": str(price.amount),
+        "amount": digits(price.amount),
         "currency": price.currency,
         "valid_from": price.valid_from.isoformat(),
         "valid_to": price.valid_to.isoformat() if price.valid_to else None,
@@ -143,8 +221,13 @@ def _as_json(price: Price) -> dict[str, str | None]:
     }
 
 
-def _request_rebuild() -> None:
+def _request_rebuild(months: list[str]) -> None:
+    if not months:
+        return
+    wanted = {"months": months}
     try:
-        current_app.send_task(REBUILD_TASK, ignore_result=True, retry=False, expires=600)
-    except OSError as error:  # the broker is away: the hourly beat rebuilds
+        current_app.send_task(
+            REBUILD_TASK, kwargs=wanted, ignore_result=True, retry=False, expires=600
+        )
+    except OSError as error:  # the broker is away: the next beat rebuilds
         logger.warning("rebuild.lost", extra={"error": str(error)})

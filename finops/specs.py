@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
+EVERY_FLAVOR = "*"  # as a price's subject: every flavor without a price of its own
+
 
 @dataclass(frozen=True, slots=True)
 class PriceSpec:

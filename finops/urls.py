@@ -30,5 +30,6 @@ urlpatterns = [
     path("bills/<month:month>/<slug:scope>/chart.json", bills.bill_chart, name="bill-chart"),
     path("prices/", prices.price_list, name="prices"),
     path("prices/new/", prices.price_new, name="price-new"),
+    path("prices/<int:pk>/end/", prices.price_end, name="price-end"),
     path("prices/calculator/", prices.price_calculator, name="price-calculator"),
 ]

@@ -23,6 +23,7 @@ BUCKETS: dict[str, str | Promise] = {
     "unallocated_queue": _("queue without a team"),
     "unknown_team": _("unknown team"),
 }
+# What a policy does, as the sentence that stands beside its name (``IdlePolicy.label``).
 SHARE_RULES: dict[str, str | Promise] = {
     "separate": _("idle is a row of its own, charged to no team"),
     "proportional": _("in proportion to the direct cost of each team"),
@@ -30,6 +31,36 @@ SHARE_RULES: dict[str, str | Promise] = {
     "owner": _("each team pays what stayed unused of its nominal quota"),
     "owner_net": _("each team pays what stayed unused of its nominal quota, less what it lent"),
     "hidden": _("idle is charged to no team and not shown to teams"),
+}
+# The same at length, for the one who chooses: who pays, what stays central, what teams see.
+POLICY_RULES: dict[str, str | Promise] = {
+    "separate": _(
+        "The central account keeps all idle, a row for each flavor. A team's bill shows the idle "
+        "of the whole platform as a memo and charges none of it."
+    ),
+    "proportional": _(
+        "All idle of the cluster is shared by the cost of what each team used, over all flavors "
+        "together. It follows use, not who left GPUs idle: the busiest team pays most. Use that "
+        "no team owns bears its share in the central account."
+    ),
+    "even": _(
+        "All idle of the cluster is shared in equal parts among the teams that used a GPU or had "
+        "a quota, however much they used."
+    ),
+    "owner": _(
+        "A team pays what stayed unused of its nominal quota, lent or not. What it lent is paid "
+        "by the borrower as well, so the central account gives that back as a negative line. The "
+        "central account keeps GPUs that are in nobody's quota, and is below zero where more was "
+        "lent than that."
+    ),
+    "owner_net": _(
+        "A team pays what stayed unused of its nominal quota and was not lent either; the "
+        "borrower pays for what was. The central account keeps GPUs that are in nobody's quota."
+    ),
+    "hidden": _(
+        "The same amounts as separate, but team bills show no idle at all: only the central "
+        "account does."
+    ),
 }
 UNITS: dict[str, str | Promise] = {
     "gpu_hour": _("GPU-hour"),

@@ -34,7 +34,7 @@ class Migration(migrations.Migration):
                 ('ends_at', models.DateTimeField()),
                 ('time_zone', models.CharField(default='UTC', max_length=64)),
                 ('currency', models.CharField(default='EUR', max_length=3)),
-                ('idle_policy', models.CharField(choices=[('separate', 'separate: idle is a row of its own'), ('proportional', 'proportional to what each team used'), ('even', 'in even parts'), ('owner', 'owner pays what stays unused of its nominal quota'), ('owner_net', 'owner pays, less what it lent'), ('hidden', 'hidden on team bills; the central account keeps it')], default='separate', max_length=16)),
+                ('idle_policy', models.CharField(choices=[('separate', 'separate'), ('proportional', 'proportional'), ('even', 'even'), ('owner', 'owner'), ('owner_net', 'owner, net of loans'), ('hidden', 'hidden')], default='separate', max_length=16)),
                 ('status', models.CharField(default='open', max_length=12)),
                 ('rebuilt_at', models.DateTimeField(blank=True, null=True)),
                 ('capacity_cost', models.DecimalField(decimal_places=2, default=0, max_digits=14)),

@@ -10,14 +10,14 @@ from queues.models.fields import NameField
 
 
 class IdlePolicy(models.TextChoices):
-    """What happens to paid and unused GPU-hours."""
+    """What happens to paid and unused GPU-hours; its sentence stands in ``finops.words``."""
 
-    SEPARATE = "separate", _("separate: idle is a row of its own")
-    PROPORTIONAL = "proportional", _("proportional to what each team used")
-    EVEN = "even", _("in even parts")
-    OWNER = "owner", _("owner pays what stays unused of its nominal quota")
-    OWNER_NET = "owner_net", _("owner pays, less what it lent")
-    HIDDEN = "hidden", _("hidden on team bills; the central account keeps it")
+    SEPARATE = "separate", _("separate")
+    PROPORTIONAL = "proportional", _("proportional")
+    EVEN = "even", _("even")
+    OWNER = "owner", _("owner")
+    OWNER_NET = "owner_net", _("owner, net of loans")
+    HIDDEN = "hidden", _("hidden")
 
 
 class BillingPeriod(models.Model):

@@ -9,31 +9,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
-from typing import cast
 
 from django.conf import settings
 from django.db.models import QuerySet
 
-from finops.allocation.bill import month_bill
-from finops.allocation.facts import IdlePolicy as AllocationPolicy
-from finops.allocation.facts import Policy
-from finops.loader import Promised, load_facts, promised
+from finops.loader import Promised, has_facts, promised, staleness
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy
 from finops.words import IDLE_KINDS, USE_KINDS
+from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
 from queues.access import Actor
+from queues.choices import AccountingMode
 from queues.models import Team
 
 NOTHING = Decimal("0.00")
 CENTRAL = "__central__"  # no team can be called so
+WHOLE_CLUSTER = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
     """Money and hours of one bill, or of several together, by what they are for."""
 
-    gpu_hours: Decimal
+    gpu_hours: Decimal  # used, of all holders
+    idle_gpu_hours: Decimal  # paid and unused; with the used ones the hours of the capacity
     own: Decimal
     borrowed: Decimal
     idle: Decimal
@@ -42,7 +42,7 @@ class Figures:
 
     @property
     def use(self) -> Decimal:
-        """Return what was used, own and borrowed: the iron of the bill."""
+        """Return the cost of the GPU-hours used, own and borrowed."""
         return self.own + self.borrowed
 
 
@@ -55,6 +55,7 @@ class BillView:
     month: Month
     lines: tuple[BillLine, ...]
     figures: Figures
+    is_stale: bool = False  # a price that touches it is newer: it is being made anew
 
     @property
     def team(self) -> Team | None:
@@ -80,6 +81,16 @@ class BillView:
     def is_draft(self) -> bool:
         """Return whether figures may still change."""
         return self.status == "draft"
+
+    @property
+    def is_charged(self) -> bool:
+        """Return whether the team pays: its accounting mode is chargeback."""
+        return self.team is not None and self.team.accounting_mode == AccountingMode.CHARGEBACK
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the month goes on: figures are those so far."""
+        return self.period.ends_at > clock.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +123,20 @@ class MonthView:
         """Return whether the bills add up to the cost of the capacity, to the cent."""
         return self.figures.total == self.period.capacity_cost
 
+    @property
+    def is_stale(self) -> bool:
+        """Return whether its bills are out of date."""
+        return any(one.is_stale for one in self.bills)
 
-@dataclass(frozen=True, slots=True)
-class PolicyPreview:
-    """What each account would owe under one idle policy."""
+    @property
+    def is_running(self) -> bool:
+        """Return whether the month goes on: figures are those so far."""
+        return self.period.ends_at > clock.now()
 
-    policy: str
-    label: str
-    chosen: bool
-    totals: tuple[Decimal, ...]  # of the teams, in the order asked for
-    central: Decimal
-    total: Decimal
+    @property
+    def is_metered(self) -> bool:
+        """Return whether anything was there or was used in the month."""
+        return bool(self.bills) or has_facts(self.period)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +152,16 @@ class CostView:
     idle_by_day: tuple[tuple[date, Decimal], ...] = field(default_factory=tuple)
     is_whole: bool = False
 
+    @property
+    def is_stale(self) -> bool:
+        """Return whether the month's bills are out of date."""
+        return any(one.is_stale for one in self.bills)
+
 
 def bill_status(period: BillingPeriod) -> str:
     """Return what files call the state of a period's bills."""
+    if period.pk is None:
+        return "none"
     return "draft" if period.status == "open" else period.status
 
 
@@ -157,10 +178,13 @@ def bill_months(actor: Actor) -> list[MonthView]:
 
 
 def bill_month(actor: Actor, name: str) -> MonthView | None:
-    """Return one month, or None where the actor can see nothing of it."""
+    """Return one month, without bills where the actor has none in it.
+
+    None for somebody who may see no bill at all, and for a month that has not begun.
+    """
     views = _views(_visible(actor).filter(period__name=name))
     if not views:
-        return None
+        return _month_without_bills(actor, name)
     period = views[0].period
     findings = tuple(period.findings.all()) if actor.may_see_bills else ()
     return _month_view(actor, period, views, findings)
@@ -189,9 +213,11 @@ def share_formulas(view: BillView) -> dict[int, ShareFormula]:
     sums: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
     for flavor, kind, amount, bill in rows:
         column = "idle" if kind == "idle_share" else "all"
-        sums[flavor, column] += amount
-        if column == "all" and bill == view.bill.pk:
-            sums[flavor, "own"] += amount
+        # A share that names no flavor is one of the whole cluster.
+        for pool in {flavor, WHOLE_CLUSTER}:
+            sums[pool, column] += amount
+            if column == "all" and bill == view.bill.pk:
+                sums[pool, "own"] += amount
     return {
         line.pk: ShareFormula(*(sums[line.flavor, part] for part in ("idle", "own", "all")))
         for line in shares
@@ -212,28 +238,6 @@ def pool_idle(view: BillView) -> BillLine | None:
         amount=sum((row.amount for row in found), NOTHING),
         currency=view.period.currency,
     )
-
-
-def policy_previews(view: MonthView) -> list[PolicyPreview]:
-    """Return the same month under every idle policy; reads all facts, writes nothing."""
-    period = view.period
-    facts = load_facts(period, period.rebuilt_at or period.ends_at)
-    teams = [one.team.name for one in view.bills if one.team]
-    previews = []
-    for policy in IdlePolicy:
-        idle = cast("AllocationPolicy", policy.value)
-        totals = month_bill(facts, Policy(idle=idle)).totals
-        previews.append(
-            PolicyPreview(
-                policy=policy.value,
-                label=str(policy.label),
-                chosen=policy == period.idle_policy,
-                totals=tuple(totals.teams.get(team, NOTHING) for team in teams),
-                central=totals.central,
-                total=totals.total,
-            )
-        )
-    return previews
 
 
 def cost_so_far(actor: Actor, now: datetime) -> CostView:
@@ -268,7 +272,8 @@ def days_of(view: BillView) -> dict[str, dict[str, Decimal]]:
 # ---- rows --------------------------------------------------------------------------------------
 def _visible(actor: Actor) -> QuerySet[Bill]:
     """Return the bills the actor may see: all, or those of the teams the actor leads."""
-    bills = Bill.objects.select_related("period", "team").prefetch_related("lines")
+    bills = Bill.objects.annotate(is_stale=staleness("period__"))
+    bills = bills.select_related("period", "team").prefetch_related("lines")
     return bills if actor.may_see_bills else bills.filter(team_id__in=actor.bill_team_ids)
 
 
@@ -285,9 +290,25 @@ def _views_by_period(bills: QuerySet[Bill]) -> dict[int, list[BillView]]:
 
 
 def _view(bill: Bill) -> BillView:
-    lines = tuple(bill.lines.all())
-    zone = bill.period.time_zone
-    return BillView(bill, bill.period, month(bill.period.name, zone), lines, _figures(lines))
+    lines, period = tuple(bill.lines.all()), bill.period
+    of = month(period.name, period.time_zone)
+    is_stale = bool(bill.is_stale)  # type: ignore[attr-defined]  # annotated by _visible
+    return BillView(bill, period, of, lines, _figures(lines), is_stale)
+
+
+def _month_without_bills(actor: Actor, name: str) -> MonthView | None:
+    asked = month(name, settings.BILLING_TIME_ZONE)
+    if not may_see_bills(actor) or asked.starts_at >= clock.now():
+        return None
+    # Not saved: a month gets its row with its first bill.
+    period = BillingPeriod(
+        name=asked.name,
+        starts_at=asked.starts_at,
+        ends_at=asked.ends_at,
+        time_zone=asked.time_zone,
+        currency=settings.CURRENCY,
+    )
+    return _month_view(actor, period, [])
 
 
 def _month_view(
@@ -313,12 +334,17 @@ def _together(views: Iterable[BillView]) -> Figures:
 
 def _figures(lines: Iterable[BillLine]) -> Figures:
     amounts: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-    hours = Decimal(0)
+    used, idle = Decimal(0), Decimal(0)
     for line in lines:
         amounts[_column(line.kind)] += line.amount
-        hours += line.quantity or 0 if line.kind in USE_KINDS else 0
+        if line.kind in USE_KINDS:
+            used += line.quantity or 0
+        else:
+            # Loan income shows as positive hours what is given back to the lenders.
+            idle += (line.quantity or 0) * (-1 if line.kind == "loan_income" else 1)
     return Figures(
-        gpu_hours=hours,
+        gpu_hours=used,
+        idle_gpu_hours=idle,
         own=amounts["own"],
         borrowed=amounts["borrowed"],
         idle=amounts["idle"],

@@ -2,21 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.conf import settings
 
-from finops.loader import EVERY_FLAVOR, gpu_rows
-from finops.models import Price
+from finops.loader import gpu_rows, known_flavors, open_periods_touched
+from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
+from finops.specs import EVERY_FLAVOR
 from gpuplatform.common.money import rounded
 from gpuplatform.common.periods import Month, month_at
 from queues.access import Actor
-from queues.models import ResourceFlavor, Team
+from queues.models import Team
 from scheduling.engine.terms import Holding
 from scheduling.models import UsageInterval
 
+NOTHING = Decimal("0.00")
 HOUR_S = 3600
 
 
@@ -31,7 +33,11 @@ class PriceRow:
 
 @dataclass(frozen=True, slots=True)
 class LoanRow:
-    """An open loan: what it costs now, and over the next month if it stays."""
+    """An open loan: what it costs by the hour, until it ends, and next month if it stays.
+
+    ``ends_at`` None: the borrower declared no duration. Such a loan is taken to stay for the
+    whole of next month and has no ``until_end``.
+    """
 
     team: Team | None
     cluster_queue: str
@@ -40,8 +46,21 @@ class LoanRow:
     gpus: int
     since: datetime
     gpu_hour: Decimal | None
+    ends_at: datetime | None
     per_hour: Decimal | None
+    until_end: Decimal | None
     next_month: Decimal | None
+
+
+@dataclass(frozen=True, slots=True)
+class LoanSums:
+    """Open loans together, and how many of them have no end in sight."""
+
+    per_hour: Decimal
+    until_end: Decimal
+    next_month: Decimal
+    staying: int
+    ending: int
 
 
 class PriceBook:
@@ -80,23 +99,60 @@ def price_rows(now: datetime, *, unit: str = "", subject: str = "") -> list[Pric
 
 def flavor_names() -> list[str]:
     """Return the flavors that a price can be set for, "*" first."""
-    return [EVERY_FLAVOR, *ResourceFlavor.objects.values_list("name", flat=True)]
+    return [EVERY_FLAVOR, *known_flavors()]
+
+
+def flavor_to_compare(now: datetime, calculated: Decimal) -> str:
+    """Return the flavor with a price in force that is nearest to a ``calculated`` one.
+
+    Of two as near, the price for every flavor, then the first by name.
+    """
+    book = PriceBook(now)
+    priced = {name: price for name in flavor_names() if (price := book.gpu_hour(name))}
+    distances = {name: abs(price.amount - calculated) for name, price in priced.items()}
+    return min(distances, key=distances.__getitem__) if distances else EVERY_FLAVOR
+
+
+def price_in_force(pk: int, now: datetime) -> Price | None:
+    """Return the price if it is in force, so that it can be ended; else None."""
+    price = Price.objects.filter(pk=pk).first()
+    return price if price is not None and _state(price, now) == "in_force" else None
+
+
+def months_reached_back(
+    start: datetime | None, end: datetime | None, now: datetime
+) -> list[BillingPeriod]:
+    """Return the open months that a price from ``start`` in the past on changes, oldest first."""
+    if start is None or start >= now:
+        return []
+    return list(open_periods_touched(start, end))
 
 
 def open_loans(actor: Actor, now: datetime) -> list[LoanRow]:
     """Return the open loans of the teams whose bill the actor may see, largest first."""
-    rows = gpu_rows(UsageInterval.objects.select_related("team")).filter(
+    rows = gpu_rows(UsageInterval.objects.select_related("team", "workload")).filter(
         ended_at=None, holding=Holding.BORROWED.value
     )
     book = PriceBook(now)
     running = month_at(now, settings.BILLING_TIME_ZONE)
     coming = month_at(running.ends_at, running.time_zone)
     loans = [
-        _loan(row, book, coming)
+        _loan(row, book, now, coming)
         for row in rows
         if actor.may_see_bills or row.team_id in actor.bill_team_ids
     ]
     return sorted(loans, key=lambda loan: (-loan.gpus, loan.since, loan.cluster_queue))
+
+
+def loan_sums(loans: Sequence[LoanRow]) -> LoanSums:
+    """Return what the loans cost together; one without a price adds nothing."""
+    return LoanSums(
+        per_hour=sum((loan.per_hour or NOTHING for loan in loans), NOTHING),
+        until_end=sum((loan.until_end or NOTHING for loan in loans), NOTHING),
+        next_month=sum((loan.next_month or NOTHING for loan in loans), NOTHING),
+        staying=sum(loan.ends_at is None for loan in loans),
+        ending=sum(loan.ends_at is not None for loan in loans),
+    )
 
 
 def _with_gaps(prices: Sequence[Price], now: datetime) -> list[PriceRow]:
@@ -115,9 +171,12 @@ def _state(price: Price, now: datetime) -> str:
     return "in_force" if price.valid_to is None or price.valid_to > now else "past"
 
 
-def _loan(row: UsageInterval, book: PriceBook, coming: Month) -> LoanRow:
+def _loan(row: UsageInterval, book: PriceBook, now: datetime, coming: Month) -> LoanRow:
     price = book.gpu_hour(row.flavor)
     per_hour = None if price is None else price.amount * row.amount
+    ends_at = _expected_end(row)
+    hours_left = None if ends_at is None else _hours(now, ends_at)
+    hours_coming = _hours(coming.starts_at, min(ends_at or coming.ends_at, coming.ends_at))
     return LoanRow(
         team=row.team,
         cluster_queue=row.cluster_queue,
@@ -126,6 +185,26 @@ def _loan(row: UsageInterval, book: PriceBook, coming: Month) -> LoanRow:
         gpus=row.amount,
         since=row.started_at,
         gpu_hour=None if price is None else price.amount,
+        ends_at=ends_at,
         per_hour=per_hour,
-        next_month=None if per_hour is None else rounded(per_hour * coming.hours),
+        until_end=_cost(per_hour, hours_left),
+        next_month=_cost(per_hour, hours_coming),
     )
+
+
+def _expected_end(row: UsageInterval) -> datetime | None:
+    """Return when the borrower said it would be done; None where it said nothing."""
+    declared_s = row.workload.expected_duration_s
+    if declared_s is None:
+        return None
+    return (row.workload.started_at or row.started_at) + timedelta(seconds=declared_s)
+
+
+def _hours(start: datetime, end: datetime) -> Decimal:
+    """Return the hours from ``start`` to ``end``; none where that is already past."""
+    seconds = max(Decimal(0), Decimal((end - start) // timedelta(seconds=1)))
+    return seconds / HOUR_S
+
+
+def _cost(per_hour: Decimal | None, hours: Decimal | None) -> Decimal | None:
+    return None if per_hour is None or hours is None else rounded(per_hour * hours)

@@ -12,12 +12,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from finops import billing, charts, exports, services, words
 from finops.forms import IdlePolicyForm, add_problems
+from finops.models.bills import IdlePolicy
 from finops.selectors import bills
+from finops.selectors.policies import policy_comparison
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
+from gpuplatform.common.templatetags.money import money
 from queues.access import Actor, actor_of, demand, demand_visible, require
 
+NO_BILL = "none"
 MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", "use", "borrowed", "idle", "total")
 
 
@@ -43,12 +47,15 @@ def bill_month(request: HttpRequest, month: str) -> HttpResponse:
     scope = "all" if view.is_whole else "own"
     if request.method == "POST":
         demand(actor.may_price)
+        demand_visible(bool(view.bills))
         return _choose_policy(request, actor, view)
     if wanted_format(request) == "json":
         name = exports.file_name(month, scope, view.status, "json")
         return exports.json_response(exports.month_json(view), name)
     if wanted_format(request) == "csv":
         return _file(request, actor, view.bills, month, scope)
+    if not view.bills:
+        return render(request, "finops/month_empty.html", {"view": view})
     return render(request, "finops/month.html", _month_context(request, actor, view))
 
 
@@ -70,7 +77,8 @@ def bill(request: HttpRequest, month: str, scope: str) -> HttpResponse:
         "lines": [(line, exports.describe(line), shares.get(line.pk)) for line in view.lines],
         "share_rule": words.SHARE_RULES[view.period.idle_policy],
         "pool_idle": bills.pool_idle(view),
-        "promise": bills.team_promise(view),
+        # At the prices of today: not beside figures that are older.
+        "promise": None if view.is_stale else bills.team_promise(view),
         "chart_url": reverse("bill-chart", args=[month, scope]),
         "chart_head": head,
         "chart_rows": rows,
@@ -113,7 +121,8 @@ def _file(
     demand_visible(profile in exports.PROFILES)
     team = scope if [view.scope for view in views] == [scope] else ""
     services.record_download(actor.user, f"{month} {scope}", team)
-    name = exports.file_name(month, scope, views[0].status, "csv")
+    status = views[0].status if views else NO_BILL
+    name = exports.file_name(month, scope, status, "csv", profile)
     return exports.csv_response(exports.bill_rows(views), profile, name)
 
 
@@ -126,10 +135,31 @@ def _choose_policy(request: HttpRequest, actor: Actor, view: bills.MonthView) ->
         except Rejected as refusal:
             add_problems(form, refusal.problems)
         else:
-            messages.success(request, _("The bills of the month were made anew."))
+            messages.success(request, _what_changed(actor, view))
             return redirect("bills-month", view.period.name)
     context = _month_context(request, actor, view, form)
     return render(request, "finops/month.html", context, status=422)
+
+
+def _what_changed(actor: Actor, before: bills.MonthView) -> str:
+    """Say which bill went from what to what: the month ``before`` and as it stands now."""
+    after = bills.bill_month(actor, before.period.name)
+    assert after is not None
+    was = {one.scope: one.total for one in before.bills}
+    moves = [
+        _("{account} {before} to {after}").format(
+            account=one.team or _("central account"),
+            before=money(was.get(one.scope, bills.NOTHING)),
+            after=money(one.total),
+        )
+        for one in after.bills
+        if one.total != was.get(one.scope, bills.NOTHING)
+    ]
+    return _("Idle policy was {old}, is now {new}. {moves}.").format(
+        old=before.period.get_idle_policy_display(),
+        new=after.period.get_idle_policy_display(),
+        moves="; ".join(moves) or _("No amount changed"),
+    )
 
 
 def _month_context(
@@ -138,14 +168,16 @@ def _month_context(
     view: bills.MonthView,
     form: IdlePolicyForm | None = None,
 ) -> dict[str, Any]:
-    compares = actor.may_see_bills and "compare" in request.GET
+    compares = actor.may_see_bills and "compare" in request.GET and not view.is_stale
     return {
         "view": view,
         "actor": actor,
+        "policies": [
+            (policy.value, policy.label, words.POLICY_RULES[policy.value]) for policy in IdlePolicy
+        ],
         "share_rule": words.SHARE_RULES[view.period.idle_policy],
         "form": form or IdlePolicyForm(initial={"idle_policy": view.period.idle_policy}),
-        "previews": bills.policy_previews(view) if compares else [],
-        "teams": [one.team for one in view.bills if one.team],
+        "comparison": policy_comparison(view) if compares else None,
     }
 
 

@@ -12,6 +12,7 @@ from finops.views.bills import MONTH_COLUMNS, bill_reader, figure_cells
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
+from gpuplatform.common.periods import month_at
 from queues.access import demand_visible, require
 
 
@@ -30,7 +31,8 @@ def cost(request: HttpRequest) -> HttpResponse:
     context = {
         "view": view,
         "loans": loans,
-        "loans_next_month": sum((loan.next_month or 0 for loan in loans), start=bills.NOTHING),
+        "sums": prices.loan_sums(loans),
+        "next_month": month_at(view.month.ends_at, view.month.time_zone),
         "currency": charts.currency_of(view),
         "idle_head": head,
         "idle_rows": rows_of_idle,

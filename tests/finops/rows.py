@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from finops.models import Price
-from queues.models import ClusterQueue, Cohort, Team
+from queues.models import ClusterQueue, Cohort, ResourceFlavor, Team
 from scheduling.models import (
     Admission,
     CapacityInterval,
@@ -58,13 +58,20 @@ def make_team(name):
     return team
 
 
-def price(amount, *, subject=FLAVOR, valid_from, valid_to=None, unit="gpu_hour"):
+def flavor(name=FLAVOR):
+    """Make a flavor: a GPU-hour is priced only for one that is there."""
+    return ResourceFlavor.objects.get_or_create(name=name)[0]
+
+
+def price(amount, *, subject=FLAVOR, valid_from, valid_to=None, unit="gpu_hour", pk=None):
     return Price.objects.create(
+        pk=pk,
         unit=unit,
         subject=subject,
         amount=Decimal(amount),
         valid_from=valid_from,
         valid_to=valid_to,
+        created_at=valid_from,  # known when it began, so that no draft is older
     )
 
 

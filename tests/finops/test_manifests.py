@@ -43,8 +43,13 @@ def test_the_articles_litellm_configuration_gives_the_prices_of_two_models(manif
         ("llama-3-8b-onprem", "input_million", Decimal("0.35")),
         ("llama-3-8b-onprem", "output_million", Decimal("0.35")),
     ]
-    (warning,) = reading.diagnostics
+    warning, *notes = reading.diagnostics
     assert (warning.code, warning.severity) == ("TOKEN_PRICE_ABOVE_IRON", "warning")
+    assert [(note.code, note.severity, note.path) for note in notes] == [
+        ("CURRENCY_ASSUMED", "info", "model_list"),
+        ("SECTION_NOT_READ", "info", "litellm_settings"),
+    ]
+    assert "EUR" in notes[0].sentence
     assert warning.numbers == {
         "model": "llama-3-70b-onprem",
         "price": "1.40",
@@ -83,9 +88,11 @@ def test_the_node_that_is_known_takes_the_place_of_the_default_one():
 def test_the_price_in_force_and_the_benchmarks_of_the_settings_decide_what_is_dear(settings):
     rows.price("2.80", subject="*", valid_from=rows.JUNE)
     with time_machine.travel(rows.JUNE + timedelta(days=1), tick=False):
-        assert said(read_litellm(litellm("llama-3-70b", input_cost_per_token=1.4e-06))) == []
+        cheap = litellm("llama-3-70b", input_cost_per_token=1.4e-06)
+        assert said(read_litellm(cheap)) == ["CURRENCY_ASSUMED"]
         settings.TOKEN_BENCHMARKS = {}
-        assert said(read_litellm(litellm("llama-3-70b", input_cost_per_token=1))) == []
+        dear = litellm("llama-3-70b", input_cost_per_token=1)
+        assert said(read_litellm(dear)) == ["CURRENCY_ASSUMED"]
 
 
 def test_what_was_read_is_saved_and_reading_it_again_changes_nothing(manifests, ada):
@@ -127,7 +134,34 @@ def test_deployments_of_one_model_at_different_prices_give_the_dearest_and_a_war
     second = litellm("m", input_cost_per_token=2e-6)["model_list"]
     reading = read_litellm({"model_list": [*first, *second]})
     assert [spec.amount for spec in reading.specs] == [Decimal(2)]
-    assert said(reading) == ["TOKEN_PRICE_AMBIGUOUS"]
+    assert said(reading) == ["TOKEN_PRICE_AMBIGUOUS", "CURRENCY_ASSUMED"]
+
+
+def test_every_section_that_is_not_read_is_named_once():
+    deployment = {"model_name": "m", "litellm_params": {"input_cost_per_token": 0}, "tpm": 5}
+    reading = read_litellm({"router_settings": {}, "model_list": [deployment, deployment]})
+    assert [(d.code, d.path) for d in reading.diagnostics] == [
+        ("CURRENCY_ASSUMED", "model_list"),
+        ("SECTION_NOT_READ", "router_settings"),
+        ("SECTION_NOT_READ", "model_list[].tpm"),
+    ]
+    values = opencost(GPU="1.40", gpuLabel="accelerator")
+    values["ingress"] = {"enabled": True}
+    values["opencost"] |= {"exporter": {}, "customPricing": values["opencost"]["customPricing"]}
+    values["opencost"]["customPricing"]["configmapName"] = "prices"
+    reading = read_opencost(values)
+    assert [d.path for d in reading.diagnostics if d.code == "SECTION_NOT_READ"] == [
+        "ingress",
+        "opencost.exporter",
+        "opencost.customPricing.configmapName",
+        "opencost.customPricing.costModel.gpuLabel",
+    ]
+    assert {d.severity for d in reading.diagnostics} == {"info"}
+
+
+def test_a_price_of_another_kind_is_not_ignored_in_silence():
+    reading = read_litellm(litellm("m", input_cost_per_token=0, input_cost_per_second=1))
+    assert said(reading) == ["PRICE_NOT_USED", "CURRENCY_ASSUMED"]
 
 
 def test_switched_off_prices_are_not_taken():

@@ -6,7 +6,8 @@ from decimal import Decimal
 import pytest
 from django.utils import translation
 
-from gpuplatform.common.money import parse_decimal, plain, rounded
+from gpuplatform.common.money import digits, parse_decimal, plain, rounded
+from gpuplatform.common.pages import csv_rows, json_rows
 from gpuplatform.common.periods import month, month_at, month_before, months_between
 from gpuplatform.common.templatetags import money as tags
 
@@ -65,6 +66,23 @@ def test_single_values_round_halves_away_from_zero_and_lose_needless_zeros():
     assert rounded(Decimal("-0.125")) == Decimal("-0.13")
     assert plain(Decimal("1.40000000")) == "1.40"
     assert plain(Decimal("0.00000140")) == "0.0000014"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (Decimal("0E-8"), "0.00000000"),
+        (Decimal("1E+1"), "10"),
+        (Decimal("1.40000000"), "1.40000000"),
+        (1e-07, "0.0000001"),
+        (2.5, "2.5"),
+    ],
+)
+def test_files_hold_plain_decimals(number, text):
+    assert digits(number) == text
+    rows = [{"amount": number}]
+    assert csv_rows("x", ["amount"], rows).content.decode().splitlines()[1] == text
+    assert text in json_rows("x", ["amount"], rows).content.decode() or isinstance(number, float)
 
 
 def test_people_read_money_in_their_language_with_a_true_minus():

@@ -19,6 +19,12 @@ START = datetime(2026, 6, 1, tzinfo=UTC)
 LATER = START + timedelta(days=10)
 
 
+@pytest.fixture(autouse=True)
+def flavors():
+    for name in (rows.FLAVOR, "a100"):
+        rows.flavor(name)
+
+
 def spec(amount="1.40", **fields):
     fields = {"unit": "gpu_hour", "subject": rows.FLAVOR, "valid_from": START, **fields}
     return PriceSpec(amount=Decimal(amount), **fields)
@@ -58,6 +64,7 @@ def test_the_price_in_force_said_again_changes_nothing(ada):
         (spec(unit="gpu_minute"), "unit", "BAD_VALUE"),
         (spec(subject=""), "subject", "REQUIRED"),
         (spec(subject="x" * 254), "subject", "TOO_LONG"),
+        (spec(subject="h100-sxmm"), "subject", "FLAVOR_NOT_FOUND"),
         (spec(valid_to=START), "valid_to", "WINDOW_BACKWARDS"),
         (spec("2", valid_from=START), "valid_from", "PRICE_OVERLAPS"),
         (spec("2", valid_from=START - timedelta(days=1)), "valid_to", "PRICE_OVERLAPS"),

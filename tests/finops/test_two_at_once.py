@@ -56,6 +56,7 @@ def test_two_rebuilds_at_once_leave_one_set_of_bills():
 
 
 def test_of_two_prices_from_the_same_instant_one_wins_and_one_is_refused():
+    rows.flavor("a100")
     spec = PriceSpec("gpu_hour", "a100", Decimal(1), valid_from=rows.JUNE)
     other = PriceSpec("gpu_hour", "a100", Decimal(2), valid_from=rows.JUNE)
     results = at_once(
@@ -66,6 +67,7 @@ def test_of_two_prices_from_the_same_instant_one_wins_and_one_is_refused():
 
 
 def test_windows_set_at_once_never_overlap():
+    rows.flavor("a100")
     days = [timedelta(days=n) for n in (0, 3, 5)]
     specs = [
         PriceSpec(

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         for period in periods:
             self.stdout.write(_line(period))
         if not periods:
-            self.stdout.write("nothing was metered this month or the last")
+            self.stdout.write("nothing was metered that has no bill")
 
 
 def _line(period: BillingPeriod) -> str:
