@@ -123,6 +123,15 @@ else:
     DATABASES["default"]["CONN_MAX_AGE"] = 0
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
+# Counts attempts to sign in, for all web processes of this machine.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+        "LOCATION": str(HOME / "cache"),
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    }
+}
+
 CELERY_BROKER_URL = env("CELERY_BROKER_URL", "filesystem://localhost")
 if CELERY_BROKER_URL.startswith("filesystem"):
     _queue = HOME / "broker"

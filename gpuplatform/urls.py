@@ -1,11 +1,12 @@
 """The addresses of the house; the only file that imports all rooms."""
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
 from gpuplatform.common import health
 from gpuplatform.common.pages import NameConverter
 from gpuplatform.doors import views as doors
+from queues.signing_in import PatientLogin
 
 handler404 = "gpuplatform.common.http.not_found"
 handler500 = "gpuplatform.common.http.server_error"
@@ -13,7 +14,7 @@ handler500 = "gpuplatform.common.http.server_error"
 register_converter(NameConverter, "name")
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("login/", PatientLogin.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

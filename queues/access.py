@@ -79,6 +79,11 @@ class Actor:
         return self.has_role(Role.ADMIN) and self.has_scope("workloads:admin")
 
     @property
+    def may_leave_quota(self) -> bool:
+        """Return whether work may be submitted that names no queue: nothing bounds it."""
+        return self.has_role(Role.ADMIN) and self.has_scope("workloads:submit")
+
+    @property
     def may_price(self) -> bool:
         """Return whether prices may be set and months worked on."""
         return self.has_role(Role.FINANCE, Role.ADMIN) and self.has_scope("cost:close")

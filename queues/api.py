@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -13,19 +13,23 @@ from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from gpuplatform.common.paging import ByName, check_parameters
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
 from queues import descriptions, selectors
 from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from queues.bodies import read_cluster_queue, read_cohort
 from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team
 from queues.models.fields import Versioned
 from queues.serializers import ClusterQueueSerializer, CohortSerializer, as_answer
 from queues.services import save_cluster_queue, save_cohort
 
 Row = TypeVar("Row", bound=Versioned)
-_ETAG = re.compile(r'"v(\d{1,9})"', re.ASCII)
+# Gets the version that was seen, and whether the object is there already.
+Save: TypeAlias = Callable[[int | None, bool], Row]
+# People leave the quotation marks out; nothing else can be meant.
+_ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
 
 
 class PreconditionRequired(APIException):
@@ -42,7 +46,7 @@ class ByNamespace(ByName):
     ordering: Any = ("namespace", "name")
 
 
-class _Rows(APIView, Generic[Row]):
+class _Rows(CheckedView, Generic[Row]):
     """What lists and single objects of one kind share."""
 
     permission_classes = (HasScope,)
@@ -63,11 +67,11 @@ class _Rows(APIView, Generic[Row]):
 
 class _List(_Rows[Row]):
     pages: ClassVar[type[ByName]] = ByName
+    parameters = {"GET": PAGES}
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """Return the visible objects, a page at a time; other parameters are refused."""
-        check_parameters(request, ())
+        """Return the visible objects, a page at a time."""
         pages = self.pages()
         rows = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
         return pages.get_paginated_response([self.answer(row) for row in rows or []])
@@ -85,15 +89,21 @@ class _Detail(_Rows[Row]):
         """Return ``row`` with its ETag."""
         return Response(self.answer(row), code, headers={"ETag": f'"v{row.version}"'})
 
-    def write(self, request: Request, name: str, save: Callable[[int | None], Row]) -> Response:
-        """Let an editor of quotas ``save`` the object, which gets the version that was seen."""
+    def write(self, request: Request, name: str, save: Save[Row]) -> Response:
+        """Let an editor of quotas ``save`` the object; warnings are told beside it."""
         actor = actor_of(request)
         found = self.rows(actor).filter(name=name).first()
         if not actor.may_edit_quota:
             demand_visible(found is not None)
             demand(False)
-        row = save(_seen_version(request, actor, found))
-        return self.tagged(row, status.HTTP_200_OK if found else status.HTTP_201_CREATED)
+        row = save(_seen_version(request, actor, found), found is not None)
+        response = self.tagged(row, status.HTTP_200_OK if found else status.HTTP_201_CREATED)
+        response.data["warnings"] = [warning.as_json() for warning in self.doubts(row)]
+        return response
+
+    def doubts(self, row: Row) -> list[Diagnostic]:
+        """Return what a writer of ``row`` should know."""
+        raise NotImplementedError
 
 
 def _seen_version(request: Request, actor: Actor, found: Versioned | None) -> int | None:
@@ -102,12 +112,19 @@ def _seen_version(request: Request, actor: Actor, found: Versioned | None) -> in
     if given == "*" and actor.is_admin and found is not None:
         return None
     if match := _ETAG.fullmatch(given):
-        return int(match[1])
+        return int(match[1] or match[2])
     if given:
         raise Stale([Problem("version", "stale", str(PreconditionRequired.default_detail))])
     if found is not None:
         raise PreconditionRequired
     return 0
+
+
+def _implicit(subject: str, path: str, cohort: Cohort | None) -> list[Diagnostic]:
+    """Return a warning about a cohort that is there only because somebody named it."""
+    if cohort is None or not cohort.implicit:
+        return []
+    return [Diagnostic("COHORT_IMPLICIT", subject, path, {"cohort": cohort.name})]
 
 
 class _Teams:
@@ -146,14 +163,16 @@ class CohortDetail(_Cohorts, _Detail[Cohort]):
     @extend_schema(request=CohortSerializer, responses={200: OpenApiTypes.OBJECT})
     def put(self, request: Request, name: str) -> Response:
         """Make the cohort be what the body says."""
-        body = CohortSerializer(data=request.data)
 
-        def save(seen: int | None) -> Cohort:
-            body.is_valid(raise_exception=True)
-            user = actor_of(request).user
-            return save_cohort(body.to_spec(name), actor=user, if_version=seen)
+        def save(seen: int | None, changes: bool) -> Cohort:
+            spec = read_cohort(name, request.data, changes=changes)
+            return save_cohort(spec, actor=actor_of(request).user, if_version=seen)
 
         return self.write(request, name, save)
+
+    def doubts(self, row: Cohort) -> list[Diagnostic]:
+        """Return whether the parent is no more than a name."""
+        return _implicit(f"Cohort/{row.name}", "parent", row.parent)
 
 
 class _ClusterQueues:
@@ -175,14 +194,16 @@ class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
     @extend_schema(request=ClusterQueueSerializer, responses={200: OpenApiTypes.OBJECT})
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
-        body = ClusterQueueSerializer(data=request.data)
 
-        def save(seen: int | None) -> ClusterQueue:
-            body.is_valid(raise_exception=True)
-            user = actor_of(request).user
-            return save_cluster_queue(body.to_spec(name), actor=user, if_version=seen)
+        def save(seen: int | None, changes: bool) -> ClusterQueue:
+            spec = read_cluster_queue(name, request.data, changes=changes)
+            return save_cluster_queue(spec, actor=actor_of(request).user, if_version=seen)
 
         return self.write(request, name, save)
+
+    def doubts(self, row: ClusterQueue) -> list[Diagnostic]:
+        """Return whether the cohort is no more than a name."""
+        return _implicit(f"ClusterQueue/{row.name}", "cohort", row.cohort)
 
 
 class _LocalQueues:

@@ -1,19 +1,16 @@
-"""The JSON of promises: shape only, in both directions; what a value may be is for the rules.
+"""The JSON of promises: how it is answered, and the schema of what may be sent.
 
-Amounts are Kubernetes quantities (``"16"``, ``"500m"``, ``"512Gi"``), so that what a GET answers
-can be PUT back. Integers are taken, too.
+``queues.bodies`` reads it. Amounts are Kubernetes quantities (``"16"``, ``"500m"``, ``"512Gi"``),
+so that what a GET answers can be PUT back. Integers are taken, too.
 """
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from django.utils.translation import gettext as _
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail
 
-from gpuplatform.common.problems import Problem, Rejected
-from gpuplatform.common.quantities import format_quantity, parse_quantity
+from gpuplatform.common.quantities import format_quantity
 from queues.choices import (
     BorrowWithinCohort,
     Fairness,
@@ -25,38 +22,11 @@ from queues.choices import (
     WithinClusterQueue,
 )
 from queues.descriptions import as_json
-from queues.specs import (
-    ClusterQueueSpec,
-    CohortSpec,
-    FlavorQuotasSpec,
-    PreemptionSpec,
-    QuotaSpec,
-    ResourceGroupSpec,
-)
 
 AMOUNTS = ("nominal", "borrowing_limit", "lending_limit")
-IN_THE_ADDRESS = frozenset({"name", "version"})  # a GET answers them; the URL and ETag carry them
 
 
-class Shape(serializers.Serializer[Any]):
-    """A mapping in which every key is known: nothing is ignored in silence."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Return the checked mapping.
-
-        Raises:
-            ValidationError: a value has the wrong shape, or a key is unknown.
-        """
-        read = super().to_internal_value(data)
-        allowed = set(self.fields) | (IN_THE_ADDRESS if self.root is self else frozenset())
-        if unknown := sorted(set(data) - allowed):
-            raise serializers.ValidationError(
-                {key: [ErrorDetail(_("unknown field"), "unknown")] for key in unknown}
-            )
-        return read
-
-
-class QuotaSerializer(Shape):
+class QuotaSerializer(serializers.Serializer[Any]):
     """One cell of a quota table; null limits are none."""
 
     resource = serializers.CharField(max_length=317)
@@ -65,21 +35,21 @@ class QuotaSerializer(Shape):
     lending_limit = serializers.CharField(max_length=64, allow_null=True, default=None)
 
 
-class FlavorQuotasSerializer(Shape):
+class FlavorQuotasSerializer(serializers.Serializer[Any]):
     """One flavor of a group."""
 
     flavor = serializers.CharField(max_length=253)
     quotas = QuotaSerializer(many=True)
 
 
-class ResourceGroupSerializer(Shape):
+class ResourceGroupSerializer(serializers.Serializer[Any]):
     """Resources that come from one flavor together."""
 
     resources = serializers.ListField(child=serializers.CharField(max_length=317))
     flavors = FlavorQuotasSerializer(many=True)
 
 
-class PreemptionSerializer(Shape):
+class PreemptionSerializer(serializers.Serializer[Any]):
     """A queue's rights to evict."""
 
     within_cluster_queue = serializers.ChoiceField(
@@ -94,94 +64,34 @@ class PreemptionSerializer(Shape):
     max_priority_threshold = serializers.IntegerField(allow_null=True, default=None)
 
 
-class CohortSerializer(Shape):
+class CohortSerializer(serializers.Serializer[Any]):
     """A cohort as REST clients write it."""
 
     parent = serializers.CharField(  # type: ignore[assignment]  # DRF moves fields aside
-        max_length=253, allow_null=True, default=None
+        max_length=253, allow_null=True
     )
-    groups = ResourceGroupSerializer(many=True, default=list)
+    groups = ResourceGroupSerializer(many=True)
     fair_weight = serializers.DecimalField(12, 6, default=Decimal(1), min_value=Decimal(0))
     fairness = serializers.ChoiceField(Fairness.choices, default=Fairness.NONE.value)
     quota_source = serializers.ChoiceField(QuotaSource.choices, default=QuotaSource.DECLARED.value)
 
-    def to_spec(self, name: str) -> CohortSpec:
-        """Return the checked body as a spec.
 
-        Raises:
-            Rejected: an amount is not a quantity.
-        """
-        body = dict(self.validated_data)
-        return CohortSpec(name=name, groups=_groups(body.pop("groups")), **body)
-
-
-class ClusterQueueSerializer(Shape):
+class ClusterQueueSerializer(serializers.Serializer[Any]):
     """A cluster queue as REST clients write it; ``team`` null keeps the owner."""
 
     team = serializers.CharField(max_length=63, allow_null=True, allow_blank=True, default=None)
-    cohort = serializers.CharField(max_length=253, allow_null=True, default=None)
-    groups = ResourceGroupSerializer(many=True, default=list)
+    cohort = serializers.CharField(max_length=253, allow_null=True)
+    groups = ResourceGroupSerializer(many=True)
     queueing_strategy = serializers.ChoiceField(
         QueueingStrategy.choices, default=QueueingStrategy.BEST_EFFORT_FIFO.value
     )
     stop_policy = serializers.ChoiceField(StopPolicy.choices, default=StopPolicy.NONE.value)
     fair_weight = serializers.DecimalField(12, 6, default=Decimal(1), min_value=Decimal(0))
-    namespace_selector = serializers.DictField(allow_null=True, default=None)
+    namespace_selector = serializers.DictField(allow_null=True)
     preemption = PreemptionSerializer(default=dict)
     reclaimable = serializers.BooleanField(default=True)
     undeclared = serializers.ChoiceField(Undeclared.choices, default=Undeclared.BLOCK.value)
     carried = serializers.DictField(default=dict)
-
-    def to_spec(self, name: str) -> ClusterQueueSpec:
-        """Return the checked body as a spec.
-
-        Raises:
-            Rejected: an amount is not a quantity.
-        """
-        body = dict(self.validated_data)
-        return ClusterQueueSpec(
-            name=name,
-            groups=_groups(body.pop("groups")),
-            preemption=PreemptionSpec(**body.pop("preemption")),
-            **body,
-        )
-
-
-def _groups(rows: list[Mapping[str, Any]]) -> tuple[ResourceGroupSpec, ...]:
-    problems: list[Problem] = []
-    groups = tuple(
-        ResourceGroupSpec(
-            tuple(row["resources"]),
-            tuple(
-                _flavor(flavor, f"groups[{g}].flavors[{f}]", problems)
-                for f, flavor in enumerate(row["flavors"])
-            ),
-        )
-        for g, row in enumerate(rows)
-    )
-    if problems:
-        raise Rejected(problems)
-    return groups
-
-
-def _flavor(row: Mapping[str, Any], path: str, problems: list[Problem]) -> FlavorQuotasSpec:
-    cells = enumerate(row["quotas"])
-    quotas = tuple(_quota(cell, f"{path}.quotas[{q}]", problems) for q, cell in cells)
-    return FlavorQuotasSpec(row["flavor"], quotas)
-
-
-def _quota(cell: Mapping[str, Any], path: str, problems: list[Problem]) -> QuotaSpec:
-    amounts: dict[str, int | None] = dict.fromkeys(AMOUNTS)
-    for key in AMOUNTS:
-        if (text := cell[key]) is None:
-            continue
-        try:
-            amounts[key] = parse_quantity(cell["resource"], text)
-        except ValueError as error:
-            code = "negative" if text.startswith("-") else "bad_quantity"
-            problems.append(Problem(f"{path}.{key}", code, str(error)))
-    nominal = amounts.pop("nominal") or 0
-    return QuotaSpec(resource=cell["resource"], nominal=nominal, **amounts)
 
 
 def as_answer(spec: Any) -> dict[str, Any]:

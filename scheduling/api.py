@@ -13,29 +13,34 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
-from gpuplatform.common.paging import ByName, NewestFirst, check_parameters
+from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
 from scheduling.models import Node, Workload, WorkloadEvent
+from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.forecast import forecast_spec
 from scheduling.serializers import (
     NodeSerializer,
     WorkloadInput,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
-from scheduling.services import cancel_workload, check_rights, load_world, submit_workload
+from scheduling.services import cancel_workload, load_world, submit_workload, within_rights
 from scheduling.workload_body import read_workload
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
-    """Filters of the workload list; ``state`` and ``queue`` take several, with commas."""
+    """Filters of the workload list; ``status``, ``queue`` and ``team`` take several, with commas.
 
-    state = django_filters.BaseInFilter(field_name="status")
+    ``state`` is an older name of ``status`` and does the same.
+    """
+
+    status = django_filters.BaseInFilter(field_name="status")
+    state = django_filters.BaseInFilter(field_name="status", label="The same as status.")
     queue = django_filters.BaseInFilter(field_name="queue_name")
     team = django_filters.BaseInFilter(field_name="team__name")
     namespace = django_filters.CharFilter()
@@ -58,12 +63,13 @@ class NodeFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
         fields: tuple[str, ...] = ()
 
 
-class WorkloadsView(ListAPIView[Workload]):
+class WorkloadsView(CheckedView, ListAPIView[Workload]):
     """``/api/v1/workloads/``: the visible workloads, and the way to submit one."""
 
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
     scopes = {"POST": "workloads:submit"}
+    parameters = {"GET": (*PAGES, *WorkloadFilter.base_filters), "POST": ("dry_run",)}
     pagination_class = NewestFirst
     serializer_class = WorkloadRowSerializer
     filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
@@ -74,12 +80,19 @@ class WorkloadsView(ListAPIView[Workload]):
         """Return the rows that the actor sees."""
         return visible(super().get_queryset(), actor_of(self.request))
 
+    def get_serializer_context(self) -> dict[str, Any]:
+        """Return DRF's context with the reader, whose sight decides what rows say."""
+        actor = actor_of(self.request)
+        return {**super().get_serializer_context(), "discretion": Discretion(actor)}
+
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return one page, newest first."""
-        check_parameters(request, WorkloadFilter.base_filters)
-        states = request.query_params.get("state", "")
-        if states and not set(states.split(",")) <= {status.value for status in Status}:
-            raise ValidationError({"state": [_("There is no such state.")]})
+        known = [status.value for status in Status]
+        for name in ("status", "state"):
+            asked = request.query_params.get(name, "")
+            if asked and not set(asked.split(",")) <= set(known):
+                words = _("There is no such status; known are {known}.")
+                raise ValidationError({name: [words.format(known=", ".join(known))]})
         return super().get(request, *args, **kwargs)
 
     @extend_schema(
@@ -87,20 +100,21 @@ class WorkloadsView(ListAPIView[Workload]):
     )
     def post(self, request: Request) -> Response:
         """Submit a workload; it is pending until a cycle admits it."""
-        check_parameters(request, ("dry_run",))
-        spec, world, actor = read_workload(request.data), load_world(), actor_of(request)
-        check_rights(spec, world, actor)
         dry_run = is_dry_run(request)
+        spec, actor = read_workload(request.data), actor_of(request)
+        world = within_rights(spec, load_world(), actor)
         taken = submit_workload(spec, actor=actor.user, dry_run=dry_run, world=world)
         if taken.workload is None:
             warnings = [diagnostic.as_json() for diagnostic in taken.diagnostics]
-            return Response({"dry_run": True, "warnings": warnings}, HTTPStatus.OK)
+            told = forecast_spec(spec, world, actor).as_json()
+            answer = {"dry_run": True, "warnings": warnings, "forecast": told}
+            return Response(answer, HTTPStatus.OK)
         address = reverse("api-workload", args=[taken.workload.uid])
-        shown = WorkloadSerializer(taken.workload).data
+        shown = WorkloadSerializer(taken.workload, context={"actor": actor}).data
         return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
 
 
-class WorkloadView(APIView):
+class WorkloadView(CheckedView):
     """``/api/v1/workloads/<uid>/``: one workload, and the way to cancel it."""
 
     permission_classes = (HasScope,)
@@ -127,7 +141,7 @@ class WorkloadView(APIView):
 
 
 @extend_schema(responses=NodeSerializer(many=True))
-class NodesView(ListAPIView[Node]):
+class NodesView(CheckedView, ListAPIView[Node]):
     """``/api/v1/nodes/``: machines; everybody who is signed in sees them."""
 
     permission_classes = (HasScope,)
@@ -135,9 +149,11 @@ class NodesView(ListAPIView[Node]):
     serializer_class = NodeSerializer
     filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
     filterset_class = NodeFilter
+    parameters = {"GET": (*PAGES, *NodeFilter.base_filters)}
     queryset = Node.objects.all()
 
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return one page, by name."""
-        check_parameters(request, NodeFilter.base_filters)
+        for name in ("ready", "schedulable"):
+            truth(request, name)
         return super().get(request, *args, **kwargs)

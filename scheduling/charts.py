@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from gpuplatform.common import figures
 from gpuplatform.common.figures import Figure
-from scheduling.selectors.history import Borrower, Day, HourlyUse
+from scheduling.selectors.history import Borrower, HourlyUse, by_day
 
 MOST_SERIES = 8  # further borrowers are drawn as one
 
@@ -37,6 +37,8 @@ def borrowed_figure(
     if rest := borrowers[MOST_SERIES:]:
         sums = [sum(values) for values in zip(*(b.means for b in rest), strict=True)]
         shown.append((gettext("others"), sums, 0))
+    # Without any trace the axis would not be one of time.
+    shown = shown or [(gettext("nobody"), [0.0] * len(x), 0)]
     traces = [_team_area(theme, x, *series) for series in shown]
     return figures.figure(
         theme, traces, y_title=gettext("borrowed GPUs, hourly mean"), view="borrowed"
@@ -51,10 +53,13 @@ def _team_area(
     return trace | {"fillcolor": color, "line": {**trace["line"], "color": color}}
 
 
-def use_table(days: Sequence[Day]) -> list[list[str]]:
-    """Return the table beside the chart of use: GPU-hours of each day."""
+def use_table(use: HourlyUse) -> list[list[str]]:
+    """Return the table beside the chart of use: GPU-hours of each day; [] where all is zero."""
+    if use.is_empty:
+        return []
     return [
-        [day.day, f"{day.own:,.1f}", f"{day.borrowed:,.1f}", f"{day.nominal:,.1f}"] for day in days
+        [day.day, f"{day.own:,.1f}", f"{day.borrowed:,.1f}", f"{day.nominal:,.1f}"]
+        for day in by_day(use)
     ]
 
 

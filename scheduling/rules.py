@@ -5,7 +5,6 @@ the field in the spec. What can never run is judged by ``engine.diagnostics`` on
 cluster. Sources: ``admission.md`` K15, K18; ``placement.md`` 3 (G numbers).
 """
 
-import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.problems import Problem
-from gpuplatform.common.quantities import INT64_MAX
+from gpuplatform.common.quantities import INT64_MAX, nearest_resource
 from queues import labels
 from queues.rules.words import check_amount, check_label_key, check_labels, check_name
 from scheduling.engine.diagnostics import Finding
@@ -315,8 +314,7 @@ def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     for resource in sorted({r for p in spec.pod_sets for r in p.requests} - set(known)):
         if resource.startswith(("nvidia.com/mig-", "hugepages-")) or resource == "pods":
             continue
-        nearest = difflib.get_close_matches(resource[:317], known, 1, 0)
-        numbers = {"resource": resource, "nearest": nearest[0] if nearest else "nvidia.com/gpu"}
+        numbers = {"resource": resource, "nearest": nearest_resource(resource, known)}
         yield Diagnostic("UNKNOWN_RESOURCE", subject_of(spec), "pod_sets", numbers)
 
 

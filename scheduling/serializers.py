@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from gpuplatform.common import reasons
 from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
+from scheduling.selectors.discretion import Discretion
 
 
 class QuantityField(serializers.JSONField):
@@ -96,8 +97,10 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_blockers(self, row: Workload) -> list[dict[str, Any]]:
-        """Return why it waits, each with its sentence and what would help."""
-        return [_blocker(blocker) for blocker in row.blockers]
+        """Return why it waits, each with its sentence; what others have is an amount."""
+        # ``context["actor"]`` is the reader; a list passes one ``Discretion`` for all its rows.
+        discretion = self.context.get("discretion") or Discretion(self.context.get("actor"))
+        return [_blocker(blocker) for blocker in discretion.blockers(row)]
 
 
 def _blocker(blocker: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The writers of what should run and on what: one transaction each, audited, then a wake-up."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from gpuplatform.common import audit, clock
-from gpuplatform.common.diagnostics import Diagnostic, errors_of
+from gpuplatform.common.diagnostics import Diagnostic, errors_of, unsaid
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.wakeup import request_cycle
 from queues.access import Actor
@@ -97,25 +97,50 @@ def _namespace_team(spec: WorkloadSpec) -> Team | None:
     return namespace.team if namespace else None
 
 
-def check_rights(spec: WorkloadSpec, world: World, actor: Actor) -> None:
-    """Refuse work for a team that is not the actor's, or in a namespace of another team.
+def within_rights(spec: WorkloadSpec, world: World, actor: Actor) -> World:
+    """Return the world in which ``actor``'s work is judged: what is foreign is not there.
 
-    A queue that nobody knows is left to the rules, which say so.
+    Whether a namespace or a queue of others exists must not show: to who does not see them,
+    they are as unknown as a name that was never given, and the rules say so.
 
     Raises:
-        Refused: code ``NOT_YOUR_TEAM``.
+        Refused: ``QUEUE_REQUIRED``, work outside every quota is for platform admins;
+            ``NOT_YOUR_TEAM``, the team is seen and is not the actor's.
+    """
+    if not spec.queue and not actor.may_leave_quota:
+        raise Refused([Diagnostic("QUEUE_REQUIRED", subject_of(spec), "queue")])
+    if _may_run(spec, world, actor):
+        return world
+    if actor.sees_everything or _is_own_door(spec, world, actor):
+        numbers = {"queue": spec.queue or spec.namespace}
+        raise Refused([Diagnostic("NOT_YOUR_TEAM", subject_of(spec), "queue", numbers)])
+    if settings.ACCEPT_IMPOSSIBLE_WORKLOADS:  # what is unknown would be kept as blocked
+        asked = {"queue": spec.queue, "namespace": spec.namespace}
+        raise Refused([Diagnostic("QUEUE_NOT_FOUND", subject_of(spec), "queue", asked)])
+    return replace(world, doors=replace(world.doors, local_queues={}, cluster_queues={}))
+
+
+def _is_own_door(spec: WorkloadSpec, world: World, actor: Actor) -> bool:
+    """Return whether the work names a LocalQueue of a namespace of the actor's own team."""
+    host = _namespace_team(spec)
+    there = (spec.namespace, spec.queue) in world.doors.local_queues
+    return there and host is not None and actor.may_submit(host.pk)
+
+
+def _may_run(spec: WorkloadSpec, world: World, actor: Actor) -> bool:
+    """Return whether the work is for a team of the actor's, in a namespace that is open to it.
+
+    A queue that nobody knows is left to the rules, which say so.
     """
     known = not spec.queue or world.cluster_queue_of(spec) is not None
     owner = owner_of(spec, world)
     if owner is None and not known and not settings.ACCEPT_IMPOSSIBLE_WORKLOADS:
-        return
+        return True
     allowed = actor.may_submit(owner.pk if owner else None)
     if allowed and owner != _queue_team(spec, world):  # a label must not open a foreign house
         host = _namespace_team(spec)
         allowed = host is None or actor.may_submit(host.pk)
-    if not allowed:
-        numbers = {"queue": spec.queue or spec.namespace}
-        raise Refused([Diagnostic("NOT_YOUR_TEAM", subject_of(spec), "queue", numbers)])
+    return allowed
 
 
 def submit_workload(
@@ -139,7 +164,8 @@ def submit_workload(
         Refused: all reasons with numbers; code ``name_taken`` where a live one has the name.
     """
     world = world or load_world()
-    found = (*known, *check_workload(spec, world))
+    known = tuple(known)
+    found = (*known, *unsaid(check_workload(spec, world), known))
     fatal = [d for d in errors_of(found) if not _tolerated(d)]
     if fatal:
         raise Refused(found)
@@ -207,7 +233,7 @@ def _columns(
         "queue_name": spec.queue,
         "team": team,
         "submitted_by": actor,
-        "priority": _priority(spec, world),
+        "priority": world.priority_for(spec),
         "labels": dict(spec.labels),
         "annotations": dict(spec.annotations),
         "role_minima": dict(spec.role_minima),
@@ -216,14 +242,6 @@ def _columns(
         "gpus": sum(_gpus(pod_set) for pod_set in spec.pod_sets),
         "created_at": clock.now(),
     }
-
-
-def _priority(spec: WorkloadSpec, world: World) -> int:
-    """Return the priority that counts (``admission.md`` K11); a named class is there."""
-    named = world.priority_of(spec.priority_class) if spec.priority_class else None
-    if named is not None:
-        return named
-    return world.default_priority if spec.priority is None else spec.priority
 
 
 def _gpus(pod_set: PodSetSpec) -> int:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from gpuplatform.common import clock
 from gpuplatform.common.templatetags.shapes import age, duration, state_chip, team_mark
 from scheduling.models import Workload
+from scheduling.selectors.pages import Pages
 
 
 class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyped
@@ -18,7 +19,12 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
 
     name = tables.Column(verbose_name=_("Workload"))
     state = tables.Column(accessor="status", verbose_name=_("State"))
-    team = tables.Column(verbose_name=_("Team"), order_by="team__name", empty_values=())
+    team = tables.Column(
+        verbose_name=_("Team"),
+        order_by="team__name",
+        empty_values=(),
+        attrs={"td": {"class": "extra"}},
+    )
     queue = tables.Column(accessor="cluster_queue", verbose_name=_("Queue"), empty_values=())
     gpus = tables.Column(
         verbose_name=_("GPUs"), attrs={"th": {"class": "num"}, "td": {"class": "num"}}
@@ -30,7 +36,7 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
     position = tables.Column(
         verbose_name=_("Position"),
         empty_values=(),
-        attrs={"th": {"class": "num"}, "td": {"class": "num"}},
+        attrs={"th": {"class": "num"}, "td": {"class": "num extra"}},
     )
     age = tables.Column(
         accessor="created_at",
@@ -47,6 +53,10 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
         attrs = {"class": "table cards"}
         order_by_field = "sort"
         template_name = "components/table.html"
+
+    def __init__(self, *args: Any, pages: Pages | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.pages = pages
 
     def render_name(self, record: Any) -> SafeString:
         """Return the name as the link, the namespace beside it."""
@@ -71,7 +81,8 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
         name = record.cluster_queue or record.queue_name
         if not name:
             return format_html('<span class="muted">{}</span>', _("outside every queue"))
-        return str(name)
+        page = self.pages.of_queue(name) if self.pages else ""
+        return format_html('<a href="{}">{}</a>', page, name) if page else str(name)
 
     def render_position(self, record: Any) -> str:
         """Return the place in the queue; only waiting work has one."""

@@ -17,7 +17,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import asked, extra_tiles, is_fragment, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import actor_of, demand, require, visible
+from queues.access import Actor, actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
@@ -27,7 +27,9 @@ from scheduling.loader import load_snapshot
 from scheduling.selectors import findings, history, loans, nodes, quotas, workloads
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
+from scheduling.selectors.events import event_line
 from scheduling.selectors.overview import load_overview
+from scheduling.selectors.pages import Pages
 from scheduling.selectors.tiles import overview_tiles
 from scheduling.tables import WorkloadTable
 
@@ -50,11 +52,11 @@ def overview(request: HttpRequest) -> HttpResponse:
         "flavors": quotas.bars_by_flavor(page.board),
         "use_finding": findings.use_sentence(page.use),
         "use_head": charts.use_head(),
-        "use_rows": charts.use_table(history.by_day(page.use)),
+        "use_rows": charts.use_table(page.use),
         "borrowed_finding": findings.borrowed_sentence(borrowers),
         "borrowed_head": charts.borrowed_head(),
         "borrowed_rows": charts.borrowed_table(borrowers),
-        "decisions": [workloads.event_line(event, actor) for event in page.decisions],
+        "decisions": [event_line(event, actor) for event in page.decisions],
     }
     return render(request, "scheduling/overview.html", context)
 
@@ -98,10 +100,12 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         "rows": rows,
         "column": column,
         "columns": board.columns,
-        "sentence": findings.queues_sentence(bars, *column)
+        "sentence": findings.queues_sentence(
+            bars, *column, board.kept_in(column), only_own=not actor.sees_everything
+        )
         if column
         else findings.queues_sentence([], "", ""),
-        "loans": loans.open_loans(actor, clock.now(), flavor=column.flavor if column else ""),
+        "loans": loans.open_loans(actor, flavor=column.flavor if column else ""),
     }
     return render(request, "scheduling/queues.html", context)
 
@@ -127,7 +131,7 @@ def queue_page(request: HttpRequest, name: str) -> HttpResponse:
         "sentence": findings.queue_sentence(name, page.bars),
         "use_finding": findings.use_sentence(page.use),
         "use_head": charts.use_head(),
-        "use_rows": charts.use_table(history.by_day(page.use)),
+        "use_rows": charts.use_table(page.use),
         "chart_url": f"{reverse('chart-quota-use')}?queue={name}",
     }
     return render(request, "scheduling/queue.html", context)
@@ -138,7 +142,7 @@ def queue_page(request: HttpRequest, name: str) -> HttpResponse:
 def cohort_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show one cohort: its queues, and who lends to whom inside it."""
     actor = actor_of(request)
-    page = read_cohort(actor, name, clock.now())
+    page = read_cohort(actor, name)
     if page is None:
         raise Http404
     return render(request, "scheduling/cohort.html", {"actor": actor, "page": page})
@@ -160,7 +164,7 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
     if wanted_format(request):
         cells = workloads.workload_cells(found.qs.iterator(chunk_size=1_000))
         return rows_response(request, "workloads", workloads.WORKLOAD_COLUMNS, cells)
-    table = WorkloadTable(found.qs)
+    table = WorkloadTable(found.qs, pages=Pages(actor))
     RequestConfig(request, paginate={"per_page": PER_PAGE}).configure(table)
     context: dict[str, Any] = {
         "table": table,
@@ -251,8 +255,15 @@ def node_page(request: HttpRequest, name: str) -> HttpResponse:
     rows = nodes.node_rows(actor, [name])
     if not rows:
         raise Http404
-    context = {"row": rows[0], "node": rows[0].node, "form": ReasonForm(), "actor": actor}
-    return render(request, "scheduling/node.html", context)
+    return _show_node(request, actor, rows[0], ReasonForm())
+
+
+def _show_node(
+    request: HttpRequest, actor: Actor, row: nodes.NodeRow, form: ReasonForm, status: int = 200
+) -> HttpResponse:
+    cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
+    context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
+    return render(request, "scheduling/node.html", context, status=status)
 
 
 @require_POST
@@ -264,8 +275,7 @@ def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
     if not rows:
         raise Http404
     if not form.is_valid():
-        context = {"row": rows[0], "node": rows[0].node, "form": form, "actor": actor}
-        return render(request, "scheduling/node.html", context, status=422)
+        return _show_node(request, actor, rows[0], form, status=422)
     cordoned = request.POST.get("cordoned") == "yes"
     services.set_cordon(name, cordoned, actor=actor.user, reason=form.cleaned_data["reason"])
     words = (
@@ -280,17 +290,18 @@ def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
 def borrowing_page(request: HttpRequest) -> HttpResponse:
     """Show the ledger of loans."""
     actor, now = actor_of(request), clock.now()
+    pages = Pages(actor)
     wanted = {name: asked(request, name) for name in ("borrower", "lender", "flavor")}
     open_only = request.GET.get("open") == "1"
     rows = loans.loan_rows(actor, open_only=open_only, **wanted)
     if wanted_format(request):
-        cells = loans.loan_cells(loans.as_loan(row, actor, now) for row in rows.iterator())
+        cells = loans.loan_cells(loans.as_loan(row, actor, now, pages) for row in rows.iterator())
         return rows_response(request, "loans", loans.LOAN_COLUMNS, cells)
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    current = loans.open_loans(actor, now)
+    current = loans.open_loans(actor)
     context = {
         "page": page,
-        "loans": [loans.as_loan(row, actor, now) for row in page.object_list],
+        "loans": [loans.as_loan(row, actor, now, pages) for row in page.object_list],
         "current": current,
         "wanted": wanted,
         "open_only": open_only,

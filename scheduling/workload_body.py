@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from gpuplatform.common.diagnostics import Diagnostic
-from gpuplatform.common.fields import INT32_MAX, Fields
+from gpuplatform.common.fields import INT32_MAX, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
 from scheduling.rules import LOCALITIES, ON_FAILURE
@@ -29,7 +29,7 @@ def read_workload(body: Any) -> WorkloadSpec:
         Rejected: wrong types, missing or unknown fields, bad amounts; each with its path.
     """
     if not isinstance(body, Mapping):
-        numbers = {"path": "body", "expected": "a mapping", "found": "none"}
+        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
         raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
     found: list[Diagnostic] = []
     fields = Fields(body, "Workload", found)
@@ -47,15 +47,14 @@ def _refuses(finding: Diagnostic) -> bool:
 
 def _problem(finding: Diagnostic) -> Problem:
     if finding.code == "UNKNOWN_FIELD":
-        words = _("There is no field {path} here.").format(path=finding.path[:200])
+        words = _("There is no field {path} here.").format(path=finding.path[:80])
         return Problem(finding.path, finding.code, words, finding.numbers)
     return finding.as_problem()
 
 
 def _workload(fields: Fields) -> WorkloadSpec:
     if "priority" in fields and "priority_class" in fields:
-        numbers = {"value": "priority", "allowed": "priority_class alone"}
-        fields.report("BAD_VALUE", "priority", **numbers)
+        fields.report("BAD_VALUE", "priority", cause="TwoPriorities")
     return WorkloadSpec(
         namespace=fields.text("namespace", required=True),
         name=fields.text("name", required=True),

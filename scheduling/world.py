@@ -27,6 +27,13 @@ class World:
         found = self.priorities.get(("workload", name))
         return self.priorities.get(("pod", name)) if found is None else found
 
+    def priority_for(self, spec: WorkloadSpec) -> int:
+        """Return the priority that counts (``admission.md`` K11); a named class is there."""
+        named = self.priority_of(spec.priority_class) if spec.priority_class else None
+        if named is not None:
+            return named
+        return self.default_priority if spec.priority is None else spec.priority
+
     def cluster_queue_of(self, spec: WorkloadSpec) -> str | None:
         """Return the ClusterQueue behind the workload's queue name, if both are there."""
         if not spec.queue:

@@ -36,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from gpuplatform.celery import app  # noqa: PLC0415
 
     django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    django_settings.CACHES = {"default": memory}
     app.conf.broker_url = "memory://"  # a test's wake-up must not reach a real worker
     config.addinivalue_line("markers", "shared: reads ../shared")
 
@@ -159,6 +161,14 @@ def broker_url() -> Iterator[str]:
     """A Redis-protocol broker."""
     with services.broker() as url:
         yield url
+
+
+@pytest.fixture(autouse=True)
+def forgotten_attempts() -> None:
+    """Nobody has tried to sign in yet."""
+    from django.core.cache import cache  # noqa: PLC0415
+
+    cache.clear()
 
 
 # ---- the cast ---------------------------------------------------------------------------------

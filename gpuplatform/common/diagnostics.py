@@ -59,7 +59,7 @@ class Diagnostic:
             "path": self.path,
             "detail": self.sentence,
             "next_step": self.next_step,
-            "numbers": dict(self.numbers),
+            "numbers": reasons.shortened(self.numbers),
         }
 
     def as_problem(self, prefix: str = "") -> Problem:

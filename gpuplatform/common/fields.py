@@ -1,11 +1,12 @@
 """Walk the body of a manifest field by field; say what is wrong, and where, all of it. Pure."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
-from gpuplatform.common.quantities import parse_quantity
+from gpuplatform.common.quantities import NotWholeError, parse_quantity
 
 # The codes that make a submission unreadable: nothing of it is taken.
 UNREADABLE = frozenset(
@@ -21,6 +22,8 @@ KINDS: tuple[tuple[type, str], ...] = (
     (list, "a list"),
 )
 KEPT = 64  # characters of a wrong value that an answer repeats
+# Python would read full-width digits and underscores, too.
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?", re.ASCII)
 
 
 class Fields:
@@ -100,11 +103,8 @@ class Fields:
         value = self.raw(key)
         if value is None:
             return default
-        try:
-            number = None if isinstance(value, bool | dict | list) else Decimal(str(value))
-        except InvalidOperation:
-            number = None
-        if number is None or not number.is_finite():
+        number = _decimal(value)
+        if number is None:
             self._wrong_type(key, "a decimal number")
             return default
         if number < 0:
@@ -129,6 +129,10 @@ class Fields:
             return None
         try:
             return parse_quantity(resource, value)
+        except NotWholeError:
+            numbers = {"cause": "NotWhole", "resource": resource[:KEPT]}
+            self.report("BAD_QUANTITY", key, value=str(value)[:KEPT], **numbers)
+            return None
         except ValueError:
             negative = str(value).strip().startswith("-")
             code = "NEGATIVE" if negative else "BAD_QUANTITY"
@@ -152,7 +156,9 @@ class Fields:
         found = self._of_type(key, list, "a list", False) or []
         for position, value in enumerate(found):
             if not isinstance(value, str):
-                self.report("BAD_TYPE", f"{key}[{position}]", expected="text", found=_kind(value))
+                self.report(
+                    "BAD_TYPE", f"{key}[{position}]", expected="text", found=type_of(value)
+                )
         return [value for value in found if isinstance(value, str)]
 
     def child(self, key: str, *, required: bool = False) -> "Fields":
@@ -173,7 +179,7 @@ class Fields:
             if isinstance(row, dict):
                 yield self._keep(f"{key}[{position}]", row, path)
             else:
-                numbers = {"expected": "a mapping", "found": _kind(row)}
+                numbers = {"expected": "a mapping", "found": type_of(row)}
                 self.diagnostics.append(Diagnostic("BAD_TYPE", self.subject, path, numbers))
 
     def _keep(self, name: str, row: dict[str, Any], path: str) -> "Fields":
@@ -214,10 +220,19 @@ class Fields:
         return value
 
     def _wrong_type(self, key: str, expected: str) -> None:
-        self.report("BAD_TYPE", key, expected=expected, found=_kind(self.body.get(key)))
+        self.report("BAD_TYPE", key, expected=expected, found=type_of(self.body.get(key)))
 
 
-def _kind(value: Any) -> str:
+def _decimal(value: Any) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    text = str(value)
+    if len(text) > KEPT or not _DECIMAL.fullmatch(text):
+        return None
+    return Decimal(text)
+
+
+def type_of(value: Any) -> str:
     """Return what a wrong value is, in the words of people."""
     for kind, name in KINDS:
         if isinstance(value, kind):

@@ -26,9 +26,11 @@ from gpuplatform.common.manifests import MAX_BYTES
 from gpuplatform.common.middleware import current_request_id
 from gpuplatform.common.pointers import pointer
 from gpuplatform.common.problems import NotAllowed, Problem, Rejected, Stale
+from gpuplatform.common.reasons import ECHOED, shortened
 
 CONTENT_TYPE = "application/problem+json"
 API_PREFIX = "/api/"
+MOST_SAID = 200  # characters of a sentence that is not ours
 # The codes of refusals that are not simply "breaks a rule" (422).
 STATUS_OF = {
     "name_taken": HTTPStatus.CONFLICT,
@@ -112,7 +114,7 @@ def errors_of(problems: Iterable[Problem]) -> list[dict[str, Any]]:
             "pointer": pointer(p.path),
             "code": p.code,
             "detail": p.message,
-            "numbers": dict(p.numbers),
+            "numbers": shortened(p.numbers),
         }
         for p in problems
     ]
@@ -129,14 +131,18 @@ def problem(
 ) -> dict[str, Any]:
     """Return the body of a problem; ``members`` are extensions of its own."""
     title = HTTPStatus(status).phrase
+    code = code or title.lower().replace(" ", "_")
+    listed = list(errors) or [
+        {"pointer": "", "code": code, "detail": detail or title, "numbers": {}}
+    ]
     return {
-        "type": f"urn:gpuplatform:problem:{code or title.lower().replace(' ', '_')}",
+        "type": f"urn:gpuplatform:problem:{code}",
         "title": title,
         "status": int(status),
         "detail": detail or title,
         "instance": path,
         "request_id": current_request_id(),
-        "errors": list(errors),
+        "errors": listed,
         **members,
     }
 
@@ -177,7 +183,12 @@ def _flattened(detail: Any, path: str) -> Iterable[Problem]:
         for value in detail:
             yield from _flattened(value, path)
     else:
-        yield Problem(path, str(getattr(detail, "code", "invalid")), str(detail))
+        yield Problem(path, str(getattr(detail, "code", "invalid")), _short(str(detail)))
+
+
+def _short(sentence: str) -> str:
+    """Return a sentence of DRF's, which may begin with all that somebody sent."""
+    return sentence if len(sentence) <= MOST_SAID else f"{sentence[:ECHOED]}..."
 
 
 # ---- where no view is reached ------------------------------------------------------------------

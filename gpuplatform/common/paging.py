@@ -1,15 +1,21 @@
 """Lists over REST: bounded pages by cursor, and no parameter is ignored in silence."""
 
-from collections.abc import Iterable
-from typing import Any
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+from urllib.parse import urlencode
 
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import ValidationError
-from rest_framework.pagination import CursorPagination
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.pagination import Cursor, CursorPagination
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
+from rest_framework.views import APIView
 
 DEFAULT_LIMIT, MOST = 50, 500
-PARAMETERS = frozenset({"cursor", "limit", "format"})
+PAGES = ("cursor", "limit")  # what a list knows
+MOST_SHOWN = 80  # characters of a name that an answer repeats
+TRUTHS = {"true": True, "false": False}
 
 
 class NewestFirst(CursorPagination):
@@ -20,11 +26,58 @@ class NewestFirst(CursorPagination):
     page_size_query_param = "limit"
     max_page_size = MOST
 
+    def decode_cursor(self, request: Request) -> Cursor | None:
+        """Return where the page begins.
+
+        Raises:
+            ValidationError: 400, the cursor is not one that a page linked to.
+        """
+        given = request.query_params.get(self.cursor_query_param)
+        try:
+            cursor = super().decode_cursor(request)
+        except NotFound:
+            raise _damaged() from None
+        # Base64 is read leniently; only what we would write ourselves is whole.
+        if given is not None and (cursor is None or given != _encoded(cursor)):
+            raise _damaged()
+        return cursor
+
+
+def _encoded(cursor: Cursor) -> str:
+    """Return ``cursor`` as DRF writes it into a link."""
+    position = cursor.position
+    parts = [("o", str(cursor.offset))] if cursor.offset else []
+    parts += [("r", "1")] if cursor.reverse else []
+    parts += [("p", str(position))] if position is not None and "\0" not in str(position) else []
+    return b64encode(urlencode(parts).encode("ascii")).decode("ascii") if parts else "-"
+
+
+def _damaged() -> ValidationError:
+    return ValidationError({"cursor": [_("This cursor is damaged; begin with the first page.")]})
+
 
 class ByName(NewestFirst):
     """Pages by name."""
 
     ordering: Any = ("name",)
+
+
+class CheckedView(APIView):
+    """A REST view that refuses every parameter it does not name.
+
+    ``parameters`` are those of each method; ``format`` may be ``json`` where something is read.
+    """
+
+    parameters: ClassVar[Mapping[str, Iterable[str]]] = {}
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Check the parameters once it is known that somebody may ask at all."""
+        wanted = request.query_params.get("format")
+        if wanted is not None and (request.method not in SAFE_METHODS or wanted != "json"):
+            raise ValidationError({"format": [_("There is no such format here.")]})
+        super().initial(request, *args, **kwargs)
+        method = "GET" if request.method in SAFE_METHODS else str(request.method)
+        check_parameters(request, ("format", *self.parameters.get(method, ())))
 
 
 def check_parameters(request: Request, known: Iterable[str]) -> None:
@@ -33,17 +86,29 @@ def check_parameters(request: Request, known: Iterable[str]) -> None:
     Raises:
         ValidationError: 400, each with its name.
     """
-    allowed = PARAMETERS | set(known)
+    allowed = set(known)
+    words = _("There is no such parameter here; known are {known}.")
+    words = words.format(known=", ".join(sorted(allowed)) or _("none"))
     wrong: dict[str, list[str]] = {
-        name: [_("There is no such parameter here.")]
-        for name in request.query_params
-        if name not in allowed
+        name[:MOST_SHOWN]: [words] for name in request.query_params if name not in allowed
     }
-    limit = request.query_params.get("limit")
+    limit = request.query_params.get("limit") if "limit" in allowed else None
     if limit is not None and not (limit.isascii() and limit.isdecimal() and _within(limit)):
         wrong["limit"] = [_("A limit lies between 1 and {most}.").format(most=MOST)]
     if wrong:
         raise ValidationError(wrong)
+
+
+def truth(request: Request, name: str) -> bool | None:
+    """Return a parameter that is ``true`` or ``false``; None where it is absent.
+
+    Raises:
+        ValidationError: 400, any other value.
+    """
+    value = request.query_params.get(name)
+    if value is not None and value not in TRUTHS:
+        raise ValidationError({name: [_("It is either true or false.")]})
+    return None if value is None else TRUTHS[value]
 
 
 def _within(limit: str) -> bool:

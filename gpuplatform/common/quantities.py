@@ -1,7 +1,8 @@
 """Kubernetes quantities to integers in canonical units and back. Pure.
 
 Canonical units: ``cpu`` in millicores, every other resource in whole units (memory in bytes).
-What does not divide evenly is rounded up, as Kubernetes does (``admission.md`` 4.4).
+CPU, memory and storage that do not divide evenly are rounded up, as Kubernetes does
+(``admission.md`` 4.4); everything else comes in whole pieces only.
 """
 
 import re
@@ -10,6 +11,9 @@ from decimal import ROUND_CEILING, Decimal
 from difflib import SequenceMatcher
 
 INT64_MAX = 2**63 - 1
+DIVISIBLE = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
+PAGES = "hugepages-"
+SHOWN = 64  # characters of a wrong text that a sentence repeats
 _QUANTITY = re.compile(
     r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+))"
     r"(?:(?P<suffix>[numkMGTPE]|[KMGTPE]i)|[eE](?P<exponent>[+-]?\d{1,3}))?",
@@ -25,17 +29,28 @@ _SCALES = {
 _BINARY = [(1024**power, f"{suffix}i") for power, suffix in reversed([*enumerate("KMGTPE", 1)])]
 
 
+class NotWholeError(ValueError):
+    """A part of something that only comes whole, such as half a GPU."""
+
+
+def is_divisible(resource: str) -> bool:
+    """Return whether a fraction of ``resource`` means something."""
+    return resource in DIVISIBLE or resource.startswith(PAGES)
+
+
 def parse_quantity(resource: str, text: object) -> int:
     """Return ``text`` (``"512Gi"``, ``"500m"``, ``4``) in canonical units of ``resource``.
 
     Raises:
         ValueError: not a quantity, negative, or larger than 64 bits can hold.
+        NotWholeError: a fraction of what comes in whole pieces.
     """
+    shown = str(text)[:SHOWN]
     if isinstance(text, bool) or not isinstance(text, int | float | str):
-        raise ValueError(f"{text!r} is not a quantity")  # noqa: TRY004  # one kind of refusal
-    match = _QUANTITY.fullmatch(str(text)) if len(str(text)) <= 64 else None  # noqa: PLR2004
+        raise ValueError(f"{shown!r} is not a quantity")  # noqa: TRY004  # one kind of refusal
+    match = _QUANTITY.fullmatch(str(text)) if len(str(text)) <= SHOWN else None
     if match is None:
-        raise ValueError(f"{str(text)[:64]!r} is not a quantity")
+        raise ValueError(f"{shown!r} is not a quantity")
     value = Decimal(match["number"])
     if match["suffix"]:
         value *= _SCALES[match["suffix"]]
@@ -44,9 +59,11 @@ def parse_quantity(resource: str, text: object) -> int:
     if resource == "cpu":
         value *= 1000
     if value < 0:
-        raise ValueError(f"{text!r} is negative")
+        raise ValueError(f"{shown!r} is negative")
     if value > INT64_MAX:
-        raise ValueError(f"{text!r} is larger than any cluster")
+        raise ValueError(f"{shown!r} is larger than any cluster")
+    if value != value.to_integral_value() and not is_divisible(resource):
+        raise NotWholeError(f"{shown!r}: {resource[:SHOWN]} only comes in whole pieces")
     return int(value.to_integral_value(ROUND_CEILING))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
 from gpuplatform.common.reasons_checks import PRICES, PROMISES, WORKLOADS
+from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
@@ -50,6 +51,20 @@ ALIASES = (
     ("flavor", "where"),
     ("level", "where"),
 )
+
+
+ECHOED = 80  # characters of what somebody sent that an answer repeats
+ANSWERS = frozenset({"allowed", "why", "holders", "chain", "queues", "workloads", "missing"})
+
+
+def shortened(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of an answer; a text that somebody sent is cut, ours are whole."""
+    return {
+        key: f"{value[: ECHOED - 3]}..."
+        if isinstance(value, str) and len(value) > ECHOED and key not in ANSWERS
+        else value
+        for key, value in numbers.items()
+    }
 
 
 class _Numbers(dict[str, Any]):
@@ -99,14 +114,14 @@ def _known(words: Mapping[str, Any]) -> set[str]:
 
 def _words(numbers: Mapping[str, Any]) -> _Numbers:
     """Return the numbers as people say them, under every name that sentences use."""
-    words = _Numbers(numbers)
+    words = _Numbers(shortened(numbers))
     for name, source in ALIASES:
         if name not in words and words.get(source) not in (None, ""):
             words[name] = words[source]
     needed, available = words.get("needed"), words.get("available")
     if isinstance(needed, int) and isinstance(available, int):
         words["missing"] = max(0, needed - max(0, available))
-    resource = str(numbers.get("resource") or "nvidia.com/gpu")
+    resource = str(words.get("resource") or "nvidia.com/gpu")
     for key in AMOUNTS:
         if isinstance(words.get(key), int):
             words[key] = describe_amount(resource, words[key])
@@ -123,4 +138,6 @@ REGISTRY: dict[str, Reason] = {
     **WORKLOADS,
     **PROMISES,
     **PRICES,
+    **RULES,
+    **PROTOCOL,
 }

@@ -126,6 +126,15 @@ WORKLOADS: dict[str, Reason] = {
         _("It restarts when evicted, and its queue promises no minimum run time."),
         _("Set a minimum run time on the queue, so that it is not evicted again and again."),
     ),
+    "WOULD_BE_ADMITTED": Reason(INFO, _("Would be admitted now on {flavors}.")),
+    "WOULD_BE_ADMITTED_BORROWING": Reason(
+        INFO, _("Would be admitted now on {flavors}, borrowing {borrows}.")
+    ),
+    "WOULD_EVICT": Reason(INFO, _("Would evict {victims} and start once they have stopped.")),
+    "WOULD_WAIT": Reason(INFO, _("Would wait: {why}")),
+    "FORECAST_TOO_LARGE": Reason(
+        INFO, _("So much waits already that only a cycle can tell what becomes of it.")
+    ),
     "UNKNOWN_RESOURCE": Reason(
         WARNING,
         _("{resource} is not a resource that anything here offers; did you mean {nearest}?"),
@@ -164,6 +173,11 @@ WORKLOADS: dict[str, Reason] = {
         ERROR,
         _("A workload {name} is already there in {namespace} and has not finished."),
         _("Choose another name, or cancel the other one first."),
+    ),
+    "QUEUE_REQUIRED": Reason(
+        ERROR,
+        _("The workload names no queue; only a platform admin may run work outside every quota."),
+        _("Name a queue of your team."),
     ),
     "NOT_YOUR_TEAM": Reason(
         ERROR, _("You may not submit work to {queue}."), _("Ask the team's lead to add you.")

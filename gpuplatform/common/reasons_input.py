@@ -38,9 +38,29 @@ UNREADABLE: dict[str, Reason] = {
     "BAD_QUANTITY": Reason(
         ERROR, _("{value} is not an amount."), _("Write amounts like 4, 500m or 64Gi.")
     ),
+    "BAD_QUANTITY:NotWhole": Reason(
+        ERROR,
+        _("{value} cannot be: {resource} only comes in whole pieces."),
+        _("Write a whole number; CPU, memory and storage can be divided."),
+    ),
     "NEGATIVE": Reason(ERROR, _("{path} is {value}; it cannot be negative.")),
     "OUT_OF_RANGE": Reason(ERROR, _("{path} is {value}; it must be from {low} to {high}.")),
     "BAD_VALUE": Reason(ERROR, _("{path} is {value}; it must be one of {allowed}.")),
+    "BAD_VALUE:TwoPriorities": Reason(
+        ERROR,
+        _("Both priority and priority_class are given; a workload has one priority."),
+        _("Leave one of the two out."),
+    ),
+    "BAD_VALUE:LimitDiffers": Reason(
+        ERROR,
+        _("{path} asks for {value} of {resource} with a limit of {limit}; both must be equal."),
+        _("Write the same number twice, or leave the request out."),
+    ),
+    "NAME_DIFFERS": Reason(
+        ERROR,
+        _("The body is about {value}, the address about {name}."),
+        _("Write the same name, or leave it out of the body."),
+    ),
     "BAD_NAME": Reason(
         ERROR,
         _("{value} is not a name that Kubernetes would accept."),
@@ -104,5 +124,10 @@ DOUBTFUL: dict[str, Reason] = {
         _("Convert the prices where they are meant in another currency."),
     ),
     "SECTION_NOT_READ": Reason(INFO, _("{path} is not read here: it changes no price.")),
+    "COHORT_IMPLICIT": Reason(
+        WARNING,
+        _("Nobody has declared the cohort {cohort}: it is there because it was named."),
+        _("Check the name, or declare the cohort."),
+    ),
     "TEAMS_IN_COMMENTS": Reason(INFO, _("The file names no teams; comments are not read.")),
 }

@@ -11,28 +11,34 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.http import CONTENT_TYPE, problem
-from gpuplatform.common.paging import check_parameters
+from gpuplatform.common.paging import CheckedView, truth
 from gpuplatform.common.parsers import (
     JsonManifestParser,
     ManifestParser,
     OldManifestParser,
     TextManifestParser,
 )
+from gpuplatform.common.pointers import pointer
+from gpuplatform.common.reasons import shortened
 from gpuplatform.doors.importer import import_documents
-from gpuplatform.doors.report import ImportReport
+from gpuplatform.doors.paths import document_path
+from gpuplatform.doors.report import ImportReport, ObjectResult
 from queues.access import HasScope, actor_of
 
 
-class ManifestsView(APIView):
+class ManifestsView(CheckedView):
     """``POST /api/v1/manifests/``: take documents of every kind that is read here."""
 
     parser_classes = (ManifestParser, TextManifestParser, OldManifestParser, JsonManifestParser)
     renderer_classes = (JSONRenderer,)
     permission_classes = (HasScope,)
     scopes = {"POST": "workloads:submit"}  # what else a document needs is asked per object
+
+    parameters = {"POST": ("atomic", "dry_run")}
 
     @extend_schema(
         operation_id="manifests_create",
@@ -45,11 +51,10 @@ class ManifestsView(APIView):
     )
     def post(self, request: Request) -> Response:
         """Decide every document; 207 where some are accepted and some are not."""
-        check_parameters(request, ("atomic", "dry_run"))
         report = import_documents(
             _text(request.data),
             actor=actor_of(request),
-            atomic=request.query_params.get("atomic") in ("true", "1"),
+            atomic=truth(request, "atomic") or False,
             dry_run=is_dry_run(request),
         )
         return _answer(report, request.path)
@@ -78,11 +83,11 @@ def _refusal(report: ImportReport, status: int, path: str) -> dict[str, Any]:
     ]
     errors = [
         {
-            "pointer": f"/documents/{result.document.index}",
+            "pointer": pointer(f"{result.document.path}.{_own(result, diagnostic)}"),
             "path": diagnostic.path,
             "code": diagnostic.code,
             "detail": diagnostic.sentence,
-            "numbers": dict(diagnostic.numbers),
+            "numbers": shortened(diagnostic.numbers),
         }
         for result, diagnostic in reasons
     ]
@@ -90,6 +95,11 @@ def _refusal(report: ImportReport, status: int, path: str) -> dict[str, Any]:
     codes = {diagnostic.code for _, diagnostic in reasons}
     code = codes.pop().lower() if len(codes) == 1 else "rejected"
     return problem(status, code, detail, errors=errors, path=path, **report.as_json())
+
+
+def _own(result: ObjectResult, diagnostic: Diagnostic) -> str:
+    """Return the finding's path if it is one of the document."""
+    return document_path(result.document.body, diagnostic.path)
 
 
 class UnknownAddress(APIView):

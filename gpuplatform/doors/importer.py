@@ -21,8 +21,9 @@ from queues.specs import ClusterQueueSpec
 from scheduling.loader import load_snapshot
 from scheduling.manifests.work import VOLCANO_DEFAULT
 from scheduling.routes import resolve_queue
+from scheduling.selectors.forecast import forecast
 from scheduling.selectors.promises import impossible_work
-from scheduling.services import Refused, check_rights, load_world, submit_workload
+from scheduling.services import Refused, load_world, submit_workload, within_rights
 from scheduling.specs import WorkloadSpec
 from scheduling.world import World
 
@@ -52,10 +53,22 @@ def import_documents(
     with transaction.atomic():
         report = _Import(items, asking).run()
         report.dry_run = dry_run
+        if dry_run:
+            _foretell(report, asking)
         report.undone = atomic and bool(report.rejected)
         if dry_run or report.undone:
             transaction.set_rollback(True)
     return report
+
+
+def _foretell(report: ImportReport, actor: Actor | None) -> None:
+    """Say of each workload that would be new what the next cycle would do with it."""
+    fresh = [result for result in report.results if result.action == CREATED and result.workloads]
+    if fresh:
+        keys = dict.fromkeys(uid for result in fresh for uid in result.workloads)
+        told = forecast(keys, load_snapshot(), actor)
+        for result in fresh:
+            result.tell(told[uid] for uid in result.workloads)
 
 
 class _Import:
@@ -130,8 +143,8 @@ class _Import:
         result = self.results[item.document.index]
         spec, known = _with_default_queue(spec, item.diagnostics, world)
         if self.actor is not None:
-            check_rights(spec, world, self.actor)
-        if uid := already_there(spec):
+            world = within_rights(spec, world, self.actor)
+        if uid := already_there(spec, self.actor):
             result.workloads.append(uid)
             result.tell(known)
             return

@@ -15,12 +15,15 @@ DEPLOYMENT = "Deployment"
 NAMED = 10  # names of surplus replicas that an answer lists
 
 
-def already_there(spec: WorkloadSpec) -> str:
+def already_there(spec: WorkloadSpec, actor: Actor | None) -> str:
     """Return the id of a live workload made from the same document, or "".
+
+    ``actor`` None is the system; anybody else hears of workloads that they may see.
 
     The number of replicas is no part of what one replica is: scaling leaves live ones alone.
     """
-    row = _live(spec.namespace, spec.kind).filter(name=spec.name).first()
+    rows = _live(spec.namespace, spec.kind).filter(name=spec.name)
+    row = (rows if actor is None else visible(rows, actor)).first()
     if row is None or _one(spec.kind, row.template) != _one(spec.kind, spec.template):
         return ""
     return str(row.uid)

@@ -1,11 +1,12 @@
 """What became of a submission, object by object. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
+from gpuplatform.doors.paths import document_path
 
 ACCEPTED, REJECTED = "accepted", "rejected"
 CREATED, CHANGED, UNCHANGED, NONE = "created", "changed", "unchanged", "none"
@@ -43,8 +44,12 @@ class ObjectResult:
         self.tell(diagnostics)
 
     def tell(self, diagnostics: Iterable[Diagnostic]) -> None:
-        """Add findings, each once."""
-        self.diagnostics += [d for d in diagnostics if d not in self.diagnostics]
+        """Add findings, each once, at the document's own fields where these are known."""
+        for found in diagnostics:
+            path = document_path(self.document.body, found.path)
+            told = replace(found, path=path) if path else found
+            if told not in self.diagnostics:
+                self.diagnostics.append(told)
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as REST and ``--json`` spell it."""

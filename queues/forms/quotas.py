@@ -10,7 +10,12 @@ from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import reasons
 from gpuplatform.common.problems import Problem
-from gpuplatform.common.quantities import format_quantity, nearest_resource, parse_quantity
+from gpuplatform.common.quantities import (
+    NotWholeError,
+    format_quantity,
+    nearest_resource,
+    parse_quantity,
+)
 from queues.forms.edits import Choices, choose
 from queues.specs import FlavorQuotasSpec, QuotaSpec, ResourceGroupSpec
 
@@ -85,6 +90,10 @@ class QuotaRowForm(forms.Form):
         text = str(data[name]).strip()
         try:
             return parse_quantity(str(data["resource"]), text)
+        except NotWholeError:
+            numbers = {"cause": "NotWhole", "value": text, "resource": str(data["resource"])}
+            self.add_error(name, reasons.sentence("BAD_QUANTITY", numbers))
+            return None
         except ValueError:
             message = gettext("%(text)s is not an amount; write 8, 500m or 512Gi")
             self.add_error(name, message % {"text": text})

@@ -65,6 +65,8 @@ def fair_weight(spec: Fields) -> Decimal:
 
 def _weight(value: Any) -> Decimal:
     """Return an exact decimal; only a suffix is read as a quantity, in thousandths."""
+    if not str(value).isascii() or "_" in str(value):  # Python would read both as numbers
+        raise ValueError(value)
     try:
         number = Decimal(str(value))
     except InvalidOperation:

@@ -99,7 +99,7 @@ def _check_flavor_quotas(
 ) -> Iterator[Problem]:
     if tuple(quota.resource for quota in flavor.quotas) != group.resources:
         words = _("{flavor} must list {resources}, in this order").format(
-            flavor=flavor.flavor[:64], resources=", ".join(group.resources)
+            flavor=flavor.flavor[:64], resources=", ".join(name[:64] for name in group.resources)
         )
         yield Problem(f"{path}.quotas", "resources_differ", words)
     for index, quota in enumerate(flavor.quotas):

@@ -34,7 +34,7 @@ def check_known_team(team: str | None, teams: Collection[str], path: str) -> Ite
     """Yield a problem unless ``team`` is None, "" (nobody) or one of the ``teams``."""
     if team and team not in teams:
         message = _("there is no team {team}")
-        yield Problem(path, "unknown_team", message.format(team=repr(team[:64])))
+        yield Problem(path, "no_such_team", message.format(team=repr(team[:64])))
 
 
 def check_namespace(spec: NamespaceSpec, teams: Collection[str]) -> Iterator[Problem]:

@@ -142,9 +142,14 @@ def _check_expression(expression: object, path: str) -> Iterator[Problem]:
     if not isinstance(expression, Mapping) or not {"key", "operator"} <= expression.keys():
         yield Problem(path, "bad_selector", _("an expression has a key and an operator"))
         return
-    yield from check_label_key(str(expression["key"]), f"{path}.key")
     operator, values = expression["operator"], expression.get("values") or []
-    yield from check_choice(str(operator), sorted(labels.OPERATORS), f"{path}.operator")
+    if not isinstance(expression["key"], str) or not isinstance(operator, str):
+        yield Problem(
+            path, "bad_selector", _("the key and the operator of an expression are text")
+        )
+        return
+    yield from check_label_key(expression["key"], f"{path}.key")
+    yield from check_choice(operator, sorted(labels.OPERATORS), f"{path}.operator")
     if not isinstance(values, list | tuple):
         yield Problem(f"{path}.values", "bad_selector", _("values is a list"))
     elif operator in labels.OPERATORS and bool(values) != (operator in labels.SET_OPERATORS):

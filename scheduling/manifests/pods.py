@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuplatform.common.fields import Fields
+from gpuplatform.common.quantities import DIVISIBLE
 from scheduling.manifests.annotations import check_keys, slice_of, topology_of
 from scheduling.specs import PodSetSpec
 
@@ -150,7 +151,15 @@ def _resources(rows: Fields) -> dict[str, int]:
     """Return requests with the limits where they are absent."""
     limits, requests = rows.quantities("limits"), rows.quantities("requests")
     for resource, amount in requests.items():
-        if resource in limits and amount > limits[resource]:
+        limit = limits.get(resource, amount)
+        if amount != limit and resource not in DIVISIBLE:  # Kubernetes overcommits only those
+            numbers: dict[str, str | int] = {
+                "cause": "LimitDiffers",
+                "resource": resource,
+                "limit": limit,
+            }
+            rows.child("requests").report("BAD_VALUE", resource, value=amount, **numbers)
+        elif amount > limit:
             rows.report("REQUEST_ABOVE_LIMIT", "requests", resource=resource)
     rows.not_honoured("claims")
     rows.close()

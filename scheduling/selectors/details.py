@@ -12,7 +12,7 @@ from scheduling.engine.quota import Kind
 from scheduling.engine.snapshot import Quota
 from scheduling.models import Workload
 from scheduling.selectors.history import HourlyUse, quota_use
-from scheduling.selectors.loans import Loan, open_loans
+from scheduling.selectors.loans import OpenLoan, open_loans
 from scheduling.selectors.quotas import (
     Board,
     FlavorBars,
@@ -21,7 +21,7 @@ from scheduling.selectors.quotas import (
     queue_bars,
     queue_state,
 )
-from scheduling.selectors.workloads import Waiting, waiting_rows
+from scheduling.selectors.waiting import Waiting, waiting_rows
 
 SHOWN = 50
 CHANGES = 10
@@ -45,8 +45,8 @@ class QueuePage:
     limits: list[Limits]
     state: str
     doors: list[LocalQueue]
-    borrowing: list[Loan]
-    lending: list[Loan]
+    borrowing: list[OpenLoan]
+    lending: list[OpenLoan]
     waiting: list[Waiting]
     waiting_count: int
     holding: list[Any]
@@ -78,9 +78,9 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         limits=[Limits(bar, limits[bar.label, bar.resource]) for bar in bars],
         state=queue_state(board, name),
         doors=[door for door in board.local_queues if door.cluster_queue == name],
-        borrowing=open_loans(actor, now, borrower=name),
-        lending=open_loans(actor, now, lender=name),
-        waiting=_waiting(pending),
+        borrowing=open_loans(actor, borrower=name),
+        lending=open_loans(actor, lender=name),
+        waiting=_waiting(pending, actor),
         waiting_count=len(pending),
         holding=_holding(held),
         holding_count=len(held),
@@ -89,10 +89,10 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
     )
 
 
-def _waiting(keys: list[str]) -> list[Waiting]:
+def _waiting(keys: list[str], actor: Actor) -> list[Waiting]:
     rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
     ordered = rows.order_by("position", "created_at", "uid")[:SHOWN]
-    return waiting_rows(ordered)
+    return waiting_rows(ordered, actor)
 
 
 def _holding(keys: list[str]) -> list[Workload]:
@@ -114,11 +114,11 @@ class CohortPage:
     queues: list[ClusterQueue]
     flavors: list[FlavorBars]
     own_quota: list[tuple[str, str, Quota]]
-    loans: list[Loan]
+    loans: list[OpenLoan]
     changes: list[AuditEntry]
 
 
-def cohort_page(actor: Actor, name: str, now: datetime) -> CohortPage | None:
+def cohort_page(actor: Actor, name: str) -> CohortPage | None:
     """Return one cohort's page; a team sees those that hold a queue of its own."""
     board = load_board(actor)
     inside = _inside(board, name)
@@ -142,7 +142,9 @@ def cohort_page(actor: Actor, name: str, now: datetime) -> CohortPage | None:
         if actor.sees_everything
         else [],
         loans=[
-            loan for loan in open_loans(actor, now) if loan.borrower in own or loan.lender in own
+            loan
+            for loan in open_loans(actor)
+            if loan.borrower in own or any(part.name in own for part in loan.parts)
         ],
         changes=list(_changes("Cohort", name)) if actor.sees_everything else [],
     )

@@ -1,6 +1,6 @@
 """The sentence at the top of each page: what its numbers say, made from the same numbers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.utils.translation import gettext, ngettext
 
@@ -9,9 +9,9 @@ from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
 from scheduling.engine.snapshot import GPU
 from scheduling.engine.terms import Outcome, Status
-from scheduling.engine.view import Fragmentation
+from scheduling.engine.view import Fragmentation, QuotaRow
 from scheduling.selectors.history import Borrower, HourlyUse
-from scheduling.selectors.loans import Loan
+from scheduling.selectors.loans import OpenLoan
 from scheduling.selectors.nodes import NodeRow
 from scheduling.selectors.overview import Overview
 from scheduling.selectors.workloads import Story
@@ -48,10 +48,22 @@ def overview_sentence(page: Overview) -> str:
     return gettext("Your teams use %(used)s of their %(total)s GPUs and wait for none") % words
 
 
-def queues_sentence(bars: Iterable[QuotaBar], column: str, resource: str) -> str:
-    """Say what is on loan and what stands unused in one column."""
+def queues_sentence(
+    bars: Iterable[QuotaBar],
+    column: str,
+    resource: str,
+    kept: Iterable[QuotaRow] = (),
+    *,
+    only_own: bool = False,
+) -> str:
+    """Say what is on loan and what stands unused in one column.
+
+    ``kept`` are the cohorts' rows that the reader may see: what they keep for all counts too.
+    ``only_own``: the reader sees own queues only, so nothing is said about the others.
+    """
     bars = list(bars)
-    borrowed, idle = sum(bar.borrowed for bar in bars), sum(bar.idle for bar in bars)
+    borrowed = sum(bar.borrowed for bar in bars)
+    idle = sum(bar.idle for bar in bars) + sum(row.idle for row in kept)
     words = {
         "borrowed": describe_amount(resource, borrowed),
         "idle": format_quantity(resource, idle),
@@ -59,34 +71,62 @@ def queues_sentence(bars: Iterable[QuotaBar], column: str, resource: str) -> str
     }
     if not bars:
         return gettext("No queue has quota yet")
-    if borrowed and idle:
-        return (
-            gettext("%(borrowed)s of %(column)s are on loan while %(idle)s stand unused") % words
-        )
     if borrowed:
-        return gettext("%(borrowed)s of %(column)s are on loan and none stands unused") % words
+        return _on_loan(borrowed, idle, only_own=only_own) % words
     words["idle"] = describe_amount(resource, idle)
     if idle:
         return gettext("Nobody borrows %(column)s; %(idle)s of quota stand unused") % words
     return gettext("All quota of %(column)s is in use and nobody borrows") % words
 
 
+def _on_loan(borrowed: int, idle: int, *, only_own: bool) -> str:
+    if only_own:
+        if idle:
+            return gettext("Your queues borrow %(borrowed)s of %(column)s while %(idle)s are idle")
+        return gettext("Your queues borrow %(borrowed)s of %(column)s and use all of their own")
+    if idle:
+        return ngettext(
+            "%(borrowed)s of %(column)s is on loan while %(idle)s stand unused",
+            "%(borrowed)s of %(column)s are on loan while %(idle)s stand unused",
+            borrowed,
+        )
+    return ngettext(
+        "%(borrowed)s of %(column)s is on loan and none stands unused",
+        "%(borrowed)s of %(column)s are on loan and none stands unused",
+        borrowed,
+    )
+
+
 def queue_sentence(name: str, bars: Iterable[QuotaBar]) -> str:
-    """Say what a queue holds of its GPUs, borrows and lends."""
+    """Say what a queue holds of its GPUs, borrows and lends; loans are judged by flavor."""
     mine = [bar for bar in bars if bar.resource == GPU]
     if not mine:
         return gettext("%(name)s has no GPU quota") % {"name": name}
-    used, nominal = sum(b.used for b in mine), sum(b.nominal for b in mine)
-    borrowed, lent = sum(b.borrowed for b in mine), sum(b.lent for b in mine)
-    words = {"name": name, "used": used, "nominal": nominal, "borrowed": borrowed, "lent": lent}
-    if borrowed:
-        return (
-            gettext("%(name)s holds %(used)s GPUs: %(borrowed)s more than its own %(nominal)s")
-            % words
-        )
+    used, nominal, lent = (
+        sum(getattr(bar, what) for bar in mine) for what in ("used", "nominal", "lent")
+    )
+    words = {
+        "name": name,
+        "used": describe_amount(GPU, used),
+        "nominal": describe_amount(GPU, nominal),
+        "lent": lent,
+        "loans": ", ".join(_above_own(bar) for bar in mine if bar.borrowed),
+    }
+    if words["loans"]:
+        return gettext("%(name)s holds %(used)s and borrows %(loans)s") % words
     if lent:
-        return gettext("%(name)s uses %(used)s of its %(nominal)s GPUs and lends %(lent)s") % words
-    return gettext("%(name)s uses %(used)s of its %(nominal)s GPUs") % words
+        return gettext("%(name)s uses %(n)s of its %(nominal)s and lends %(lent)s") % {
+            **words,
+            "n": used,
+        }
+    return gettext("%(name)s uses %(n)s of its %(nominal)s") % {**words, "n": used}
+
+
+def _above_own(bar: QuotaBar) -> str:
+    words = {"n": bar.borrowed, "flavor": bar.label, "nominal": bar.nominal}
+    if not bar.nominal:
+        return gettext("%(n)s %(flavor)s without any of its own") % words
+    return gettext("%(n)s %(flavor)s above its own %(nominal)s") % words
 
 
 def workloads_sentence(pending: int, active: int) -> str:
@@ -106,7 +146,9 @@ def workload_sentence(story: Story) -> str:
     }
     match workload.status:
         case Status.PENDING:
-            why = story.blockers[0].sentence if story.blockers else story.pending_sentence
+            why = story.deciding.sentence if story.deciding else story.pending_sentence
+            if story.is_impossible:
+                return gettext("%(name)s can never start. %(why)s") % {**words, "why": why}
             return gettext("%(name)s waits. %(why)s") % {**words, "why": why}
         case Status.ADMITTED:
             return gettext("%(name)s is admitted to %(nodes)s and is starting") % words
@@ -123,18 +165,24 @@ def workload_sentence(story: Story) -> str:
 
 
 def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragmentation]) -> str:
-    """Say how much is free and how large a gang still fits in one domain."""
+    """Say how much is free of each flavor, and how large a gang still fits in one domain."""
     total, free = sum(row.gpus for row in rows), sum(row.free for row in rows)
     if not total:
         return gettext("No node has reported GPUs yet")
-    largest = next((p.largest for p in pieces if p.resource == GPU), {})
-    blocks = {row.block for row in rows}
     words: dict[str, str | int] = {"free": free, "total": total}
     if not free:
         return gettext("None of %(total)s GPUs is free") % words
-    level = domain_level(largest)
-    if level and len(blocks) > 1:
-        words |= {"gang": largest[level], "level": level.rsplit("/", 1)[-1]}
+    several = sorted(
+        (piece for piece in pieces if piece.resource == GPU and piece.free),
+        key=lambda piece: (-piece.free, piece.flavor),
+    )
+    if len(several) > 1:
+        parts = (f"{piece.free} {piece.flavor}" for piece in several)
+        words["parts"] = ", ".join(parts)
+        return gettext("%(free)s of %(total)s GPUs are free: %(parts)s") % words
+    level = domain_level(several[0].largest) if several else ""
+    if level and len({row.block for row in rows}) > 1:
+        words |= {"gang": several[0].largest[level], "level": level.rsplit("/", 1)[-1]}
         return (
             gettext(
                 "%(free)s of %(total)s GPUs are free; the largest gang that fits in one"
@@ -145,15 +193,13 @@ def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragmentation]) -> 
     return gettext("%(free)s of %(total)s GPUs are free") % words
 
 
-def domain_level(largest: dict[str, int] | object) -> str:
+def domain_level(largest: Mapping[str, int]) -> str:
     """Return the outermost level for which a largest gang is known, "" without topologies."""
-    if not isinstance(largest, dict):
-        return ""
     levels = [name for name in largest if name not in {"host", "cluster"} and "/" in name]
     return max(levels, key=lambda name: (largest[name], name), default="")
 
 
-def loans_sentence(loans: Sequence[Loan]) -> str:
+def loans_sentence(loans: Sequence[OpenLoan]) -> str:
     """Say how much is on loan."""
     gpus = sum(loan.gpus for loan in loans)
     if not gpus:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from gpuplatform.common.models import AuditEntry
 from queues.access import Actor
 from queues.models import ResourceFlavor, Team, TopologyLevel
 from scheduling.engine.snapshot import GPU
@@ -179,6 +180,15 @@ def node_rows(actor: Actor, names: Iterable[str] | None = None) -> list[NodeRow]
     for row in placed:
         by_node.setdefault(row.node, []).append(_held(row, actor, letters))
     return [_node_row(node, by_node.get(node.name, []), places) for node in nodes]
+
+
+def last_cordon(name: str) -> AuditEntry | None:
+    """Return who cordoned the node, when and why; None where nobody did. 1 query."""
+    entries = AuditEntry.objects.filter(
+        subject_kind="Node", subject=name, action__in=("node.cordoned", "node.uncordoned")
+    )
+    last = entries.order_by("-id").first()
+    return last if last is not None and last.action == "node.cordoned" else None
 
 
 def letters_of(teams: Iterable[Team]) -> dict[Team, str]:

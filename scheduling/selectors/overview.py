@@ -14,9 +14,10 @@ from scheduling.engine.terms import Status
 from scheduling.models import Cycle, WorkloadEvent
 from scheduling.models import Workload as Workloads
 from scheduling.selectors.history import Borrower, HourlyUse, borrowed_over_time, quota_use
-from scheduling.selectors.loans import Loan, open_loans
+from scheduling.selectors.loans import OpenLoan, open_loans
+from scheduling.selectors.pages import Part
 from scheduling.selectors.quotas import Board, load_board
-from scheduling.selectors.workloads import Waiting, waiting_rows
+from scheduling.selectors.waiting import Waiting, is_impossible, waiting_rows
 
 DECISIONS = (
     "admitted",
@@ -36,7 +37,7 @@ class Starved(NamedTuple):
     flavor: str
     waits_for: int
     reclaimable: int
-    borrowers: list[Loan]
+    borrowers: list[Part]
 
 
 class Numbers(NamedTuple):
@@ -51,6 +52,7 @@ class Numbers(NamedTuple):
     idle: int
     pending: int
     waiting: int
+    never: int = 0  # GPUs of pending work that can never start as things are
 
 
 @dataclass
@@ -59,17 +61,20 @@ class Overview:
 
     board: Board
     now: datetime
-    loans: list[Loan]
+    loans: list[OpenLoan]
     use: HourlyUse
     decisions: list[WorkloadEvent]
     cycle: Cycle | None
     longest: Waiting | None
+    impossible: frozenset[str] = frozenset()  # keys of pending work that can never start
 
     @cached_property
     def numbers(self) -> Numbers:
         """Return the key numbers: of the platform, or of the reader's own queues."""
         rows, snapshot = self.board.gpu_rows, self.board.snapshot
-        waiting = [w for w in snapshot.workloads if w.admission is None and self._own(w)]
+        pending = [w for w in snapshot.workloads if w.admission is None and self._own(w)]
+        waiting = [workload for workload in pending if workload.key not in self.impossible]
+        own_loans = [loan for loan in self.loans if loan.borrower in self.board.queues]
         nominal = sum(row.nominal for row in rows)
         platform = self.board.actor.sees_everything
         total = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes)
@@ -80,11 +85,12 @@ class Overview:
             usable=usable if platform else nominal,
             used=used,
             borrowed=sum(row.borrowed for row in rows),
-            loans=len(self.loans),
+            loans=len(own_loans),
             lent=sum(row.lent for row in rows),
             idle=max(0, usable - used) if platform else sum(row.idle for row in rows),
             pending=sum(gpus_of(workload) for workload in waiting),
             waiting=len(waiting),
+            never=sum(gpus_of(w) for w in pending if w.key in self.impossible),
         )
 
     def _own(self, workload: Workload) -> bool:
@@ -98,9 +104,9 @@ class Overview:
             if not (row.pending and row.lent and row.used < row.nominal):
                 continue
             takers = [
-                loan
+                Part(loan.borrower, given, loan.page)
                 for loan in self.loans
-                if loan.lender == row.name and loan.flavor == row.flavor
+                if loan.flavor == row.flavor and (given := loan.given_by(row.name))
             ]
             reclaimable = min(row.lent, row.pending, row.nominal - row.used)
             queue = self.board.queues[row.name]
@@ -129,10 +135,11 @@ def load_overview(actor: Actor, now: datetime) -> Overview:
     return Overview(
         board=load_board(actor),
         now=now,
-        loans=open_loans(actor, now),
+        loans=open_loans(actor),
         use=quota_use(actor, now),
         decisions=list(last_decisions(actor)[:SHOWN]),
         longest=longest_wait(actor),
+        impossible=impossible_keys(actor),
         cycle=Cycle.objects.defer("snapshot", "plan", "memory", "work").first(),
     )
 
@@ -140,7 +147,14 @@ def load_overview(actor: Actor, now: datetime) -> Overview:
 def longest_wait(actor: Actor) -> Waiting | None:
     """Return the workload that waits longest, and what blocks it first. 1 query."""
     pending = visible(Workloads.objects.filter(status=Status.PENDING.value), actor)
-    return next(iter(waiting_rows(pending.order_by("created_at", "uid")[:1])), None)
+    return next(iter(waiting_rows(pending.order_by("created_at", "uid")[:1], actor)), None)
+
+
+def impossible_keys(actor: Actor) -> frozenset[str]:
+    """Return the pending workloads that the reader sees and that can never start. 1 query."""
+    pending = visible(Workloads.objects.filter(status=Status.PENDING.value), actor)
+    rows = pending.only("uid", "pending_reason", "blockers")
+    return frozenset(str(row.uid) for row in rows if is_impossible(row))
 
 
 def last_decisions(actor: Actor) -> QuerySet[WorkloadEvent]:

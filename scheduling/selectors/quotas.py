@@ -63,6 +63,7 @@ class TreeRow:
     quota: Quota | None = None
     live: Live = NOBODY
     state: str = ""
+    kept: QuotaRow | None = None  # what a cohort keeps for all below it, and lends of that
     is_hidden: bool = False  # of others: named because something of the reader hangs below
 
 
@@ -94,6 +95,11 @@ class Board:
         """Return the columns of the table, GPUs first, then by name."""
         seen = {FlavorResource(row.flavor, row.resource) for row in self.rows}
         return sorted(seen, key=lambda fr: (not is_gpu(fr.resource), fr.flavor, fr.resource))
+
+    def kept_in(self, column: FlavorResource) -> list[QuotaRow]:
+        """Return the cohorts' own rows of one column that the reader may see."""
+        cohorts = (row for row in self.rows if row.kind is Kind.COHORT)
+        return [row for row in cohorts if (row.flavor, row.resource) == tuple(column)]
 
     @property
     def gpu_rows(self) -> list[QuotaRow]:
@@ -279,6 +285,7 @@ class _Tree:
             has_children=bool(below),
             bar=cohort_bar(row, self.row, self._inside(name)) if row else None,
             quota=self.board.quota(row) if row and row.parent else None,
+            kept=row if row and row.nominal else None,
             live=Live(*(sum(counts) for counts in zip(*(q.live for q in direct), strict=True)))
             if direct
             else Live(),

@@ -40,8 +40,7 @@ def overview_tiles(page: Overview) -> list[Tile]:
         Tile(
             gettext("Pending"),
             str(numbers.pending),
-            ngettext("in %(n)d workload", "in %(n)d workloads", numbers.waiting)
-            % {"n": numbers.waiting},
+            _pending_words(numbers),
             reverse("workloads") + "?state=pending",
             unit=gettext("GPUs"),
         ),
@@ -57,9 +56,18 @@ def _first(page: Overview, numbers: Numbers) -> Tile:
         gettext("%(usable)s healthy, %(out)s out of service")
         % {"usable": numbers.usable, "out": out}
         if out
-        else gettext("all healthy")
+        else gettext("all healthy") * bool(numbers.total)
     )
     return Tile(gettext("GPUs"), str(numbers.total), sub, reverse("nodes"))
+
+
+def _pending_words(numbers: Numbers) -> str:
+    words = ngettext("in %(n)d workload", "in %(n)d workloads", numbers.waiting)
+    words %= {"n": numbers.waiting}
+    if not numbers.never:
+        return words
+    never = gettext("%(n)s more can never start") % {"n": numbers.never}
+    return f"{words}; {never}"
 
 
 def _idle_words(page: Overview, numbers: Numbers) -> str:

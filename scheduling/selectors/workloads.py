@@ -11,13 +11,18 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common import reasons
+from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
 from scheduling.engine.snapshot import GPU
-from scheduling.engine.terms import BlockerCode, Status
+from scheduling.engine.terms import PreemptionReason, Status
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
+from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.events import EventLine, event_line
 from scheduling.selectors.nodes import read_places
+from scheduling.selectors.pages import Pages
+from scheduling.selectors.waiting import BlockerLine, blocker_lines, deciding, is_impossible
 
 WORKLOAD_COLUMNS = (
     "uid",
@@ -101,78 +106,6 @@ def _written(requests: Mapping[str, int]) -> dict[str, str]:
 # ---- one workload ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class BlockerLine:
-    """One thing in the way, in words. Amounts are in canonical units of ``resource``."""
-
-    code: str
-    sentence: str
-    next_step: str
-    severity: str
-    resource: str = ""
-    needed: int | None = None
-    available: int | None = None
-    where: str = ""
-
-    @property
-    def missing(self) -> int:
-        """Return how much is lacking."""
-        return max(0, (self.needed or 0) - max(0, self.available or 0))
-
-    @property
-    def free_percent(self) -> float:
-        """Return what is there in percent of what is asked."""
-        return (
-            100.0 * max(0, min(self.available or 0, self.needed or 0)) / max(self.needed or 0, 1)
-        )
-
-    @property
-    def missing_percent(self) -> float:
-        """Return what is lacking in percent of what is asked."""
-        return 100.0 - self.free_percent
-
-    @property
-    def has_numbers(self) -> bool:
-        """Return whether a bar of asked against available says something."""
-        return bool(self.needed) and self.available is not None
-
-
-def blocker_lines(blockers: Iterable[Mapping[str, Any]]) -> list[BlockerLine]:
-    """Return stored blockers in words, in their order."""
-    return [_blocker_line(blocker) for blocker in blockers]
-
-
-def _blocker_line(blocker: Mapping[str, Any]) -> BlockerLine:
-    facts = blocker.get("facts") or {}
-    numbers = {**facts, **{k: v for k, v in blocker.items() if k != "facts" and v is not None}}
-    code = str(blocker["code"])
-    worded = str(facts.get("sub_code", "")) if code == BlockerCode.IMPOSSIBLE else code
-    worded = worded if worded in reasons.REGISTRY else code
-    return BlockerLine(
-        code=code,
-        sentence=reasons.sentence(worded, numbers),
-        next_step=reasons.next_step(worded, numbers),
-        severity=reasons.severity(worded),
-        resource=str(blocker.get("resource") or GPU),
-        needed=blocker.get("needed"),
-        available=blocker.get("available"),
-        where=str(blocker.get("where") or ""),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """One pending workload, and what blocks it first."""
-
-    workload: Workload
-    first: BlockerLine | None
-
-
-def waiting_rows(rows: Iterable[Workload]) -> list[Waiting]:
-    """Return pending workloads, each with its first blocker in words."""
-    return [Waiting(row, next(iter(blocker_lines(row.blockers)), None)) for row in rows]
-
-
 class Slot(NamedTuple):
     """Pods of the gang on one node."""
 
@@ -190,29 +123,6 @@ class Ahead(NamedTuple):
     gpus: int
 
 
-EVENT_CHIPS = {
-    "submitted": "is-pending",
-    "requeued": "is-pending",
-    "admitted": "is-admitted",
-    "started": "is-running",
-    "finished": "is-good",
-}
-
-
-class EventLine(NamedTuple):
-    """One line of the story, in words. ``tone``: key, bad or ""."""
-
-    event: WorkloadEvent
-    title: str
-    detail: str
-    tone: str
-
-    @property
-    def chip(self) -> str:
-        """Return the class of the event's chip."""
-        return EVENT_CHIPS.get(self.event.kind, "is-off")
-
-
 @dataclass(frozen=True, slots=True)
 class Story:
     """Everything on the page of one workload."""
@@ -225,6 +135,22 @@ class Story:
     admission: Admission | None
     slots: list[Slot]
     events: list[EventLine]
+    evicted_for_it: str = ""
+
+    @property
+    def deciding(self) -> BlockerLine | None:
+        """Return the blocker that decides."""
+        return deciding(self.workload, self.blockers)
+
+    @property
+    def is_impossible(self) -> bool:
+        """Return whether it waits for nothing that could come."""
+        return is_impossible(self.workload)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has ended: where it stood is past."""
+        return self.workload.status == Status.FINISHED
 
     @property
     def pending_sentence(self) -> str:
@@ -235,7 +161,7 @@ class Story:
 def workload_story(actor: Actor, uid: UUID) -> Story | None:
     """Return one workload with its story; None where the actor may not see it."""
     events = WorkloadEvent.objects.select_related("other__team").defer("other__template")
-    held = Admission.objects.filter(released_at=None).prefetch_related("placements")
+    held = Admission.objects.order_by("-admitted_at").prefetch_related("placements")
     door = LocalQueue.objects.filter(namespace=OuterRef("namespace"), name=OuterRef("queue_name"))
     workload: Any = (
         visible(Workload.objects.all(), actor)
@@ -244,25 +170,76 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         .prefetch_related(
             "pod_sets",
             Prefetch("events", events.order_by("-at", "-id")),
-            Prefetch("admissions", held, to_attr="held"),
+            Prefetch("admissions", held, to_attr="stays"),
         )
         .filter(uid=uid)
         .first()
     )
     if workload is None:
         return None
-    admission = next(iter(workload.held), None)
+    admission = next((a for a in workload.stays if _matters(workload, a)), None)
+    discretion = Discretion(actor)
     queue = admission.cluster_queue if admission else workload.cluster_queue
     return Story(
         workload=workload,
         cluster_queue=queue,
         has_queue_page=visible(ClusterQueue.objects.filter(name=queue), actor).exists(),
-        blockers=blocker_lines(workload.blockers),
+        blockers=blocker_lines(workload, discretion),
         ahead=_ahead(workload),
         admission=admission,
         slots=_slots(admission.placements.all()) if admission else [],
-        events=[event_line(event, actor) for event in workload.events.all()],
+        events=_story_lines(workload, actor),
+        evicted_for_it=_evicted_for(workload, discretion.pages),
     )
+
+
+def _matters(workload: Workload, admission: Admission) -> bool:
+    """Return whether the story shows this stay: what is held, or the last one of an ended work."""
+    return workload.status == Status.FINISHED or admission.released_at is None
+
+
+def _story_lines(workload: Any, actor: Actor) -> list[EventLine]:
+    """Return what happened in words; a cancellation names who asked for it."""
+    entry = AuditEntry.objects.filter(
+        action="workload.cancelled",
+        subject_kind="Workload",
+        subject=f"{workload.namespace}/{workload.name}",
+        at__gte=workload.created_at,
+    ).first()
+    lines = [event_line(event, actor) for event in workload.events.all()]
+    if entry is None:
+        return lines
+    by = gettext("By %(name)s.") % {"name": entry.actor_name}
+    return [
+        line._replace(detail=f"{by} {line.detail}".strip())
+        if line.event.kind == "cancelled"
+        else line
+        for line in lines
+    ]
+
+
+def _evicted_for(workload: Any, pages: Pages) -> str:
+    """Say how much was evicted for this workload, and from which queues that the reader sees."""
+    made_room = [event for event in workload.events.all() if event.kind == "preempting"]
+    victims = {event.other_id for event in made_room}
+    stays = Admission.objects.filter(
+        workload__in=victims, evicted_at__in={event.at for event in made_room}
+    )
+    names = sorted(set(stays.values_list("cluster_queue", flat=True)))
+    if not made_room:
+        return ""
+    own = any(event.reason == PreemptionReason.IN_CLUSTER_QUEUE for event in made_room)
+    count, n = len(victims), {"n": len(victims)}
+    what = (
+        ngettext("%(n)d workload was evicted for it", "%(n)d workloads were evicted for it", count)
+        if own
+        else ngettext(
+            "%(n)d borrower was evicted for it", "%(n)d borrowers were evicted for it", count
+        )
+    ) % n
+    seen = [name for name in names if pages.of_queue(name)]
+    told = [*seen, *([gettext("other teams")] if len(seen) < len(names) else [])]
+    return f"{what}: {', '.join(told)}" if told else what
 
 
 def _ahead(workload: Any) -> Ahead | None:
@@ -292,79 +269,3 @@ def _slots(placements: Iterable[Placement]) -> list[Slot]:
         )
         for p in placed
     ]
-
-
-# ---- events in words ---------------------------------------------------------------------------
-
-
-def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
-    """Return one event in words; a foreign workload in it is not named."""
-    titles = {
-        "submitted": gettext("Submitted"),
-        "admitted": gettext("Admitted"),
-        "started": gettext("Started"),
-        "finished": gettext("Finished"),
-        "cancelled": gettext("Cancelled"),
-        "evicted": gettext("Evicted"),
-        "requeued": gettext("Back in the queue"),
-        "released": gettext("Released"),
-        "deactivated": gettext("Deactivated"),
-        "reactivated": gettext("Reactivated"),
-        "loan_opened": gettext("Began to borrow"),
-        "loan_changed": gettext("Borrows now"),
-        "loan_closed": gettext("Returned what it borrowed"),
-        "preempting": gettext("Makes room"),
-    }
-    tone = {"evicted": "bad", "admitted": "key", "submitted": "key", "finished": "key"}
-    title = titles.get(event.kind, event.kind.replace("_", " ").capitalize())
-    details = [_because(event), _numbers(event), _other(event, actor)]
-    detail = " ".join(part for part in details if part)
-    return EventLine(event, title, detail, tone.get(event.kind, ""))
-
-
-def _because(event: WorkloadEvent) -> str:
-    words = [
-        reasons.sentence(code, event.facts)
-        for code in (event.reason, str(event.facts.get("right") or ""))
-        if code in reasons.REGISTRY
-    ]
-    return " ".join(words) or event.reason
-
-
-def _numbers(event: WorkloadEvent) -> str:
-    facts, parts = event.facts, []
-    amount = facts.get("gpus") or facts.get("amount")
-    if isinstance(amount, int):
-        words = ngettext("%(n)d GPU", "%(n)d GPUs", amount) % {"n": amount}
-        parts.append(f"{words}{_from_lenders(facts.get('lenders'))}.")
-    borrows = facts.get("borrows")
-    if isinstance(borrows, dict) and (borrowed := borrows.get(GPU)):
-        parts.append(gettext("%(n)s of them borrowed.") % {"n": borrowed})
-    nodes = facts.get("nodes")
-    if isinstance(nodes, int) and nodes:
-        parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
-    return " ".join(parts)
-
-
-def _from_lenders(lenders: object) -> str:
-    """Return `` from cq-ia``, or ``: 23 from cq-search, 9 from company`` for several."""
-    if not isinstance(lenders, dict) or not any(lenders):
-        return ""
-    if len(lenders) == 1:
-        return " " + gettext("from %(lender)s") % {"lender": next(iter(lenders))}
-    parts = (
-        gettext("%(n)s from %(lender)s") % {"n": amount, "lender": lender}
-        for lender, amount in lenders.items()
-    )
-    return ": " + ", ".join(parts)
-
-
-def _other(event: WorkloadEvent, actor: Actor) -> str:
-    other = event.other
-    if other is None:
-        return ""
-    seen = actor.sees_everything or (other.team_id is not None and actor.sees_team(other.team_id))
-    name = str(other) if seen else gettext("a workload of another team")
-    if event.kind in {"evicted", "requeued"}:
-        return gettext("For %(name)s.") % {"name": name}
-    return gettext("With %(name)s.") % {"name": name}

@@ -1,5 +1,8 @@
 """Every code has a sentence, and sentences say the numbers the way people do."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from gpuplatform.common import reasons
@@ -17,6 +20,41 @@ CODES = [
     for code in family
 ]
 BLAME = ("you must", "invalid", "illegal", "failed to", "error", "wrong")
+
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [
+    path
+    for room in ("gpuplatform", "queues", "scheduling", "finops")
+    for path in sorted((ROOT / room).rglob("*.py"))
+]
+# A code is the second argument of a Problem or of what yields one, or the first of a report.
+SPOKEN = re.compile(
+    r"""(?:Problem|_problem|check_limits_need|_asked)\(\s*[^()"',]*(?:f?"[^"]*")?[^()"',]*,\s*"(\w+)"
+    |Diagnostic\(\s*"(\w+)"
+    |\.report\(\s*"(\w+)"
+    |default_code\s*=\s*"(\w+)"
+    |_refusal\(\s*"(\w+)"
+    |_refused\(\s*"(\w+)\"""",
+    re.VERBOSE,
+)
+
+
+def spoken() -> set[str]:
+    """Return every code that the sources say."""
+    return {
+        code
+        for path in SOURCES
+        for groups in SPOKEN.findall(path.read_text())
+        for code in groups
+        if code
+    }
+
+
+def test_every_code_that_can_be_answered_is_in_the_registry() -> None:
+    found = spoken()
+    assert {"bad_name", "immutable", "no_cohort", "REQUIRED", "QUEUE_REQUIRED", "ANCHOR"} <= found
+    assert found - reasons.REGISTRY.keys() == set()
 
 
 @pytest.mark.parametrize("code", CODES)

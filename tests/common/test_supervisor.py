@@ -1,5 +1,6 @@
 """Several processes as one: real ones, so that signals are real too."""
 
+import io
 import os
 import signal
 import subprocess
@@ -9,6 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from gpuplatform.common.management.commands import up
 from gpuplatform.common.supervisor import Service, Supervisor
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -144,3 +148,17 @@ def until(true: Callable[[], bool], seconds: float = 10) -> None:
     while not true():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("is_demo", [True, False])
+def test_up_without_demo_tells_that_a_data_folder_holds_the_demo(
+    tmp_path, settings, monkeypatch, is_demo
+):
+    settings.HOME = tmp_path
+    if is_demo:
+        (tmp_path / "demo.json").write_text("{}")
+    monkeypatch.setattr(up, "call_command", lambda *_args, **_options: None)
+    said = io.StringIO()
+    up.Command(stdout=said).prepare(demo=False)
+    lines = said.getvalue().splitlines()[1:]  # the first names the data folder
+    assert lines == ["This is the demo: everybody knows its passwords."] * is_demo

@@ -90,8 +90,9 @@ def test_a_wholly_rejected_submission_is_problem_details_with_results(ada: Any, 
     answer = response.json()
     assert response.status_code == 422
     assert answer["type"] == "urn:gpuplatform:problem:queue_not_found"
-    assert answer["errors"][0]["pointer"] == "/documents/0"
-    assert answer["errors"][0]["path"] == "queue"
+    where = "/documents/0/metadata/labels/kueue.x-k8s.io~1queue-name"
+    assert answer["errors"][0]["pointer"] == where
+    assert answer["errors"][0]["path"] == "metadata.labels[kueue.x-k8s.io/queue-name]"
     assert answer["results"][0]["verdict"] == "rejected"
 
 
@@ -111,7 +112,8 @@ def test_a_member_submits_work_to_the_own_queue(lea: Any, send: Any) -> None:
 def test_others_do_not(who: str, cast: Any, send: Any) -> None:
     response = send(getattr(cast, who), "POST", PATH, text_of(JOB), "text/yaml")
 
-    assert response.status_code == 403
+    assert response.status_code == 422
+    assert {error["code"] for error in response.json()["errors"]} == {"QUEUE_NOT_FOUND"}
     assert not Workload.objects.exists()
 
 

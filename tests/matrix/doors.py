@@ -11,7 +11,7 @@ from typing import Any
 
 from django.urls import get_resolver
 
-from tests.matrix.world import MONTH, uid, word
+from tests.matrix.world import MONTH, PRICE_ID, uid, word
 
 PEOPLE = ("anonymous", "eve", "ian", "lea", "fin", "aud", "ada")
 READERS_OF_ALL = ("fin", "aud", "ada")
@@ -175,6 +175,7 @@ PAGES = (
     ),
     door("prices/", "/prices/", OF_DATOS, files=True),
     door("prices/new/", "/prices/new/", PRICERS),
+    door("prices/<pk>/end/", f"/prices/{PRICE_ID}/end/", PRICERS),
     door("prices/calculator/", "/prices/calculator/", OF_DATOS),
     door(
         "audit/",

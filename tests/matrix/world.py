@@ -35,6 +35,7 @@ from tests.finops.rows import JUNE, price
 from tests.scheduling.loop.world import FLAVOR, nodes, work
 
 MONTH = "2026-06"
+PRICE_ID = 990_001  # number of the first price, so that its address is known
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
 # Who lends to or borrows from whom: what allowances of the matrix are about.
@@ -121,8 +122,8 @@ def _machines() -> None:
             labels={"accelerator": flavor},
             allocatable={"cpu": 120_000, "memory": 960 * 2**30, GPU: 4, "pods": 110},
         )
-    for flavor in NOMINALS:
-        price("1.40", subject=flavor, valid_from=JUNE - timedelta(days=30))
+    for number, flavor in enumerate(NOMINALS):
+        price("1.40", subject=flavor, valid_from=JUNE - timedelta(days=30), pk=PRICE_ID + number)
 
 
 def _promises(name: str, ada: User) -> None:

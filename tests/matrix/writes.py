@@ -16,7 +16,7 @@ from django.test.client import MULTIPART_CONTENT
 from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
-from tests.matrix.world import MONTH, word
+from tests.matrix.world import MONTH, PRICE_ID, word
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -124,8 +124,28 @@ spec:
       - name: main
         resources: {{limits: {{nvidia.com/gpu: 1}}}}
 """
+COHORT = {
+    "parent": None,
+    "groups": [],
+    "fair_weight": "1",
+    "fairness": "share",
+    "quota_source": "declared",
+}
 QUEUE = {
     "cohort": "commons",
+    "namespace_selector": {},
+    "queueing_strategy": "BestEffortFIFO",
+    "stop_policy": "None",
+    "fair_weight": "1",
+    "preemption": {
+        "within_cluster_queue": "Never",
+        "reclaim_within_cohort": "Never",
+        "borrow_within_cohort": "Never",
+        "max_priority_threshold": None,
+    },
+    "reclaimable": True,
+    "undeclared": "BlockUndeclared",
+    "carried": {},
     "groups": [
         {
             "resources": ["nvidia.com/gpu"],
@@ -217,7 +237,13 @@ WRITES = (
         "login 403 403 403 ok 403 ok",
         form_of("/prices/new/", unit="gpu_hour", subject="*", amount="2.00"),
     ),
-    rest("POST", "workloads/", "401 403 403 ok 403 403 ok", WORKLOAD),
+    page(
+        "prices/<pk>/end/",
+        "login 403 403 403 ok 403 ok",
+        {"reason": REASON},
+        f"/prices/{PRICE_ID}/end/",
+    ),
+    rest("POST", "workloads/", "401 422 422 ok 403 403 ok", WORKLOAD),
     rest(
         "DELETE",
         "workloads/<uid>/",
@@ -225,12 +251,12 @@ WRITES = (
         "",
         path=f"/api/v1/workloads/{ZEBU_RUNS}/",
     ),
-    rest("POST", "manifests/", "401 403 403 ok 403 403 ok", MANIFEST, content_type=YAML),
+    rest("POST", "manifests/", "401 422 422 ok 403 403 ok", MANIFEST, content_type=YAML),
     rest(
         "PUT",
         "cohorts/<name>/",
         "401 404 403 403 403 403 ok",
-        {"fairness": "share"},
+        COHORT,
         path="/api/v1/cohorts/commons/",
         headers=ANY_VERSION,
     ),

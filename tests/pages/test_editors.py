@@ -173,7 +173,7 @@ CELL = "h100-sxm nvidia.com/gpu: "
     ],
     ids=str,
 )
-def test_quota_is_merged_amount_by_amount(
+def test_quota_is_merged_amount_by_amount(  # noqa: PLR0917 - a table
     platform, ada, signed_in, mine, theirs, merged, clashing
 ):
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])

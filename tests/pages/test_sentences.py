@@ -50,11 +50,22 @@ def test_what_a_cohort_keeps_and_nobody_uses_stands_unused_too(platform, ada, si
 
 def test_free_gpus_of_two_flavors_are_never_one_gang(platform, ada, signed_in):
     ResourceFlavor.objects.create(name="a100", node_labels={"accelerator": "a100"})
-    Node.objects.create(
-        name="a100-01", labels={"accelerator": "a100"}, allocatable={world.GPU: 8}
-    )
+    Node.objects.create(name="a100-01", labels={"accelerator": "a100"}, allocatable={world.GPU: 8})
     decide()
     answer = signed_in(ada).get(reverse("nodes"))
     assert "10 of 24 GPUs are free: 8 a100, 2 h100-sxm" in answer.text
     gangs = {piece.flavor: piece.largest["cluster"] for piece in answer.context["pieces"]}
     assert gangs == {"a100": 8, "h100-sxm": 2}
+
+
+@pytest.mark.parametrize(
+    ("borrowed", "only_own", "words"),
+    [
+        (1, False, "1 GPU of h100 is on loan and none stands unused"),
+        (2, False, "2 GPUs of h100 are on loan and none stands unused"),
+        (2, True, "Your queues borrow 2 GPUs of h100 and use all of their own"),
+    ],
+)
+def test_what_is_on_loan_is_told_of_what_the_reader_sees(borrowed, only_own, words):
+    bars = [QuotaBar("cq", 8, 8 + borrowed, borrowed=borrowed)]
+    assert findings.queues_sentence(bars, "h100", world.GPU, only_own=only_own) == words

@@ -133,7 +133,7 @@ def test_groups(groups, expected):
             id="limits need a cohort",
         ),
         pytest.param(queue(cohort="A"), [("cohort", "bad_name")], id="a cohort's name"),
-        pytest.param(queue(team="x"), [("team", "unknown_team")], id="unknown team"),
+        pytest.param(queue(team="x"), [("team", "no_such_team")], id="unknown team"),
         pytest.param(
             queue(preemption=PreemptionSpec(borrow_within_cohort="LowerPriority")),
             [("preemption.borrow_within_cohort", "needs_reclaim")],

@@ -73,7 +73,7 @@ def test_teams(spec, expected):
         pytest.param(
             NamespaceSpec("ns", {"a": "-"}), [("labels[a]", "bad_label_value")], id="label value"
         ),
-        pytest.param(NamespaceSpec("ns", team="x"), [("team", "unknown_team")], id="unknown team"),
+        pytest.param(NamespaceSpec("ns", team="x"), [("team", "no_such_team")], id="unknown team"),
         pytest.param(NamespaceSpec("ns", team=""), [], id="nobody may own it"),
     ],
 )

@@ -212,7 +212,7 @@ def test_a_rejected_spec_changes_nothing_and_names_everything():
     with pytest.raises(Rejected) as caught:
         services.save_cluster_queue(bad, actor=None)
     assert codes(caught) == [
-        ("team", "unknown_team"),
+        ("team", "no_such_team"),
         ("stop_policy", "unknown_choice"),
         ("groups[0].flavors[0].quotas[0].lending_limit", "lending_above_nominal"),
     ]

@@ -86,6 +86,9 @@ def test_a_pod_asks_for(case: str, spec: dict[str, Any], expected: dict[str, int
     ("resources", "code"),
     [
         ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "REQUEST_ABOVE_LIMIT"),
+        ({"requests": {GPU: "1"}, "limits": {GPU: "2"}}, "BAD_VALUE"),
+        ({"requests": {GPU: "2"}, "limits": {GPU: "1"}}, "BAD_VALUE"),
+        ({"limits": {GPU: "1.5"}}, "BAD_QUANTITY"),
         ({"limits": {"pods": "1"}}, "RESERVED_RESOURCE"),
         ({"limits": {GPU: "-1"}}, "NEGATIVE"),
         ({"limits": {GPU: "many"}}, "BAD_QUANTITY"),

@@ -1,0 +1,105 @@
+"""What happened to a workload, in words; foreign workloads in it are not named."""
+
+from typing import NamedTuple
+
+from django.utils.translation import gettext, ngettext
+
+from gpuplatform.common import reasons
+from queues.access import Actor
+from scheduling.engine.snapshot import GPU
+from scheduling.models import WorkloadEvent
+
+EVENT_CHIPS = {
+    "submitted": "is-pending",
+    "requeued": "is-pending",
+    "admitted": "is-admitted",
+    "started": "is-running",
+    "finished": "is-good",
+}
+
+
+class EventLine(NamedTuple):
+    """One line of the story, in words. ``tone``: key, bad or ""."""
+
+    event: WorkloadEvent
+    title: str
+    detail: str
+    tone: str
+
+    @property
+    def chip(self) -> str:
+        """Return the class of the event's chip."""
+        return EVENT_CHIPS.get(self.event.kind, "is-off")
+
+
+def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
+    """Return one event in words; a foreign workload in it is not named."""
+    titles = {
+        "submitted": gettext("Submitted"),
+        "admitted": gettext("Admitted"),
+        "started": gettext("Started"),
+        "finished": gettext("Finished"),
+        "cancelled": gettext("Cancelled"),
+        "evicted": gettext("Evicted"),
+        "requeued": gettext("Back in the queue"),
+        "released": gettext("Released"),
+        "deactivated": gettext("Deactivated"),
+        "reactivated": gettext("Reactivated"),
+        "loan_opened": gettext("Began to borrow"),
+        "loan_changed": gettext("Borrows now"),
+        "loan_closed": gettext("Returned what it borrowed"),
+        "preempting": gettext("Makes room"),
+    }
+    tone = {"evicted": "bad", "admitted": "key", "submitted": "key", "finished": "key"}
+    title = titles.get(event.kind, event.kind.replace("_", " ").capitalize())
+    details = [_because(event), _numbers(event), _other(event, actor)]
+    detail = " ".join(part for part in details if part)
+    return EventLine(event, title, detail, tone.get(event.kind, ""))
+
+
+def _because(event: WorkloadEvent) -> str:
+    words = [
+        reasons.sentence(code, event.facts)
+        for code in (event.reason, str(event.facts.get("right") or ""))
+        if code in reasons.REGISTRY
+    ]
+    return " ".join(words) or event.reason
+
+
+def _numbers(event: WorkloadEvent) -> str:
+    facts, parts = event.facts, []
+    amount = facts.get("gpus") or facts.get("amount")
+    if isinstance(amount, int):
+        words = ngettext("%(n)d GPU", "%(n)d GPUs", amount) % {"n": amount}
+        parts.append(f"{words}{_from_lenders(facts.get('lenders'))}.")
+    borrows = facts.get("borrows")
+    if isinstance(borrows, dict) and (borrowed := borrows.get(GPU)):
+        parts.append(gettext("%(n)s of them borrowed.") % {"n": borrowed})
+    nodes = facts.get("nodes")
+    if isinstance(nodes, int) and nodes:
+        parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
+    return " ".join(parts)
+
+
+def _from_lenders(lenders: object) -> str:
+    """Return `` from cq-ia``, or ``: 23 from cq-search, 9 from company`` for several."""
+    if not isinstance(lenders, dict) or not any(lenders):
+        return ""
+    if len(lenders) == 1:
+        return " " + gettext("from %(lender)s") % {"lender": next(iter(lenders))}
+    parts = (
+        gettext("%(n)s from %(lender)s") % {"n": amount, "lender": lender}
+        for lender, amount in lenders.items()
+    )
+    return ": " + ", ".join(parts)
+
+
+def _other(event: WorkloadEvent, actor: Actor) -> str:
+    other = event.other
+    if other is None:
+        return ""
+    seen = actor.sees_everything or (other.team_id is not None and actor.sees_team(other.team_id))
+    name = str(other) if seen else gettext("a workload of another team")
+    if event.kind in {"evicted", "requeued"}:
+        return gettext("For %(name)s.") % {"name": name}
+    return gettext("With %(name)s.") % {"name": name}
