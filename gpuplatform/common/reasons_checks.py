@@ -225,6 +225,21 @@ PROMISES: dict[str, Reason] = {
         _("{count} more pending workloads can never run with this."),
         _("Tell their owners, or keep the old value."),
     ),
+    "EDIT_STARTS": Reason(INFO, _("By this edit the next cycle starts {count}: {names}.")),
+    "EDIT_KEEPS_WAITING": Reason(
+        WARNING, _("Without this edit {count} would start in the next cycle: {names}.")
+    ),
+    "EDIT_EVICTS": Reason(
+        WARNING,
+        _("By this edit the next cycle evicts {count}: {names}."),
+        _("Tell their owners, or wait until they have ended."),
+    ),
+    "EDIT_SPARES": Reason(
+        INFO, _("Without this edit {count} would be evicted in the next cycle: {names}.")
+    ),
+    "EDIT_TOO_LARGE_TO_COMPARE": Reason(
+        INFO, _("With {count} workloads only the next cycle can tell who starts and who goes.")
+    ),
 }
 
 # About prices.

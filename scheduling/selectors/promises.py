@@ -10,11 +10,13 @@ from scheduling.engine.diagnostics import Checker, Finding
 from scheduling.engine.promises import check_promises
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.terms import DiagnosticCode
+from scheduling.engine.whatif import what_if
 from scheduling.loader import load_snapshot
 from scheduling.rules import WELL_KNOWN
 
 Impossible = Mapping[str, tuple[str, str]]
 NAMED = 5  # workloads that an answer names; the rest is a number
+MOST_COMPARED = 3_000  # workloads; beyond this two cycles take longer than somebody waits
 
 
 def promise_findings(snapshot: Snapshot) -> list[Diagnostic]:
@@ -63,12 +65,13 @@ def concerns(diagnostic: Diagnostic, specs: Iterable[object]) -> bool:
 def watch_promise(spec: Any) -> Callable[[], list[Diagnostic]]:
     """Return what tells, once ``spec`` is saved, what the promise means (``common.consequences``).
 
-    Told are findings about the flavors of the object, resources that nothing offers, and pending
-    work that the edit makes impossible.
+    Told are findings about the flavors of the object, resources that nothing offers, pending
+    work that the edit makes impossible, and what the next cycle does otherwise because of it.
     """
     if not isinstance(spec, ClusterQueueSpec | CohortSpec):
         return list
-    before = impossible_work(load_snapshot())
+    seen = load_snapshot()
+    before = impossible_work(seen)
 
     def told() -> list[Diagnostic]:
         snapshot = load_snapshot()
@@ -77,9 +80,29 @@ def watch_promise(spec: Any) -> Callable[[], list[Diagnostic]]:
             *_unknown_resources(spec, snapshot),
             *found,
             *_shortened(became_impossible(before, snapshot)),
+            *_effects(seen, snapshot),
         ]
 
     return told
+
+
+def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
+    """Yield who starts, who no longer does, and who is evicted in the next cycle, by the edit."""
+    if len(after.workloads) > MOST_COMPARED:
+        yield Diagnostic("EDIT_TOO_LARGE_TO_COMPARE", "", "", {"count": len(after.workloads)})
+        return
+    names = {workload.key: workload.name for workload in after.workloads}
+    found = what_if(before, after)
+    for code, keys in (
+        ("EDIT_EVICTS", found.evicted),
+        ("EDIT_SPARES", found.spared),
+        ("EDIT_STARTS", found.starts),
+        ("EDIT_KEEPS_WAITING", found.waits),
+    ):
+        if keys:
+            known = sorted(names.get(key, key) for key in keys)
+            listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
+            yield Diagnostic(code, "", "", {"count": len(keys), "names": listed})
 
 
 def _unknown_resources(

@@ -9,6 +9,7 @@ from gpuplatform.common.models import AuditEntry
 from queues.descriptions import describe_cluster_queue
 from queues.models import ClusterQueue, Cohort, LocalQueue, Namespace, ResourceFlavor, Team
 from queues.services import save_cluster_queue
+from tests.scheduling.loop import world
 
 pytestmark = pytest.mark.django_db
 REASON = "Agreed in the June review"
@@ -232,6 +233,14 @@ def test_a_check_says_the_same_and_keeps_nothing(edit):
     assert 'value="100"' in answer.text
     assert ClusterQueue.objects.get(name="cq-datos").quotas.get().nominal == 8
     assert not AuditEntry.objects.filter(action="cluster_queue.updated").exists()
+
+
+def test_a_check_says_who_would_start_by_the_edit_and_starts_nobody(edit):
+    small = world.work("datos", "small", gpus=2)
+    answer = edit(**{"quota-0-nominal": "12", "check": "1", "reason": ""}).text
+    assert "By this edit the next cycle starts 1: ns-datos/small." in answer
+    small.refresh_from_db()
+    assert small.status == "pending"
 
 
 def test_a_cohorts_own_quota_is_held_against_the_nodes_too(platform, ada, signed_in):

@@ -1,0 +1,38 @@
+"""An edit is shown before it is saved: who starts, who goes, who waits because of it."""
+
+from scheduling.engine.whatif import Difference, what_if
+from tests.engine.builders import RECLAIM_ANY, World, world
+
+NODE = {"h100-node-01": 1}
+
+
+def shared_node(**nominal: int) -> World:
+    """Two queues on one node of 4 GPUs; ``lender`` may take everything back."""
+    made = world().nodes(1).cohort("llm")
+    for name, gpus in nominal.items():
+        made.queue(name, gpus, "llm", preemption=RECLAIM_ANY)
+    return made
+
+
+def test_equal_worlds_do_not_differ() -> None:
+    made = shared_node(a=2, b=2).pending("job", "a", gpus=2)
+    assert what_if(made.build(), made.build()) == Difference()
+
+
+def test_more_quota_starts_what_waited() -> None:
+    before = shared_node(a=1).pending("job", "a", gpus=2)
+    after = shared_node(a=2).pending("job", "a", gpus=2)
+    assert what_if(before.build(), after.build()) == Difference(starts=("job",))
+    assert what_if(after.build(), before.build()) == Difference(waits=("job",))
+
+
+def test_quota_given_to_one_queue_evicts_who_borrowed_it_from_another() -> None:
+    def with_quota(a: int, b: int) -> World:
+        made = shared_node(a=a, b=b)
+        for number in range(4):
+            made.running(f"a-{number}", "a", on=NODE)
+        return made.pending("urgent", "b")
+
+    before, after = with_quota(4, 0).build(), with_quota(3, 1).build()
+    assert what_if(before, after) == Difference(evicted=("a-3",))
+    assert what_if(after, before) == Difference(spared=("a-3",))
