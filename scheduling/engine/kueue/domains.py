@@ -187,8 +187,8 @@ class _Search:
             domain = waiting[0]
             if led and not domain.leads:
                 break
-            whole = [d for d in waiting if _holds(d, count, leaders, sliced=sliced)]
-            if whole and not self._loose:
+            if not self._loose and _holds(domain, count, leaders, sliced=sliced):
+                whole = [d for d in waiting if _holds(d, count, leaders, sliced=sliced)]
                 domain = self._best(whole, leaders, sliced=sliced)
             waiting.remove(domain)
             gets = min(count, domain.room(led=led, sliced=sliced))
