@@ -10,7 +10,7 @@ from enum import StrEnum
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.kueue import partial
 from scheduling.engine.kueue.fair import FairVictims
-from scheduling.engine.kueue.flavors import Nominator
+from scheduling.engine.kueue.flavors import Nominator, Pinned
 from scheduling.engine.kueue.heads import Heads
 from scheduling.engine.kueue.nomination import Mode, Nomination
 from scheduling.engine.kueue.order import Tournament, classic
@@ -116,19 +116,23 @@ class _Cycle:
         self._nominator = Nominator(picture, self._victims)
         self._taken: set[str] = set()  # victims chosen in this cycle
 
-    def nominate(self, work: Workload, tried: Mapping[str, int]) -> Entry:
+    def nominate(
+        self, work: Workload, tried: Mapping[str, int], pinned: Pinned | None = None
+    ) -> Entry:
         """Return what the workload would like, with fewer pods if need be."""
         queue = queue_key(work.queue or "")
-        whole = self._nominator.nominate(work, tried)
-        entry = Entry(work, queue, whole, self._victims_of(whole))
-        if _works(entry) or not partial.reducible(work):
-            return entry
+
+        def attempt(asking: Workload) -> Entry:
+            nomination = self._nominator.nominate(asking, tried, pinned, self._taken)
+            return Entry(work, queue, nomination, self._victims_of(nomination))
 
         def smaller(reduced: Workload) -> Entry | None:
-            nomination = self._nominator.nominate(reduced, tried)
-            attempt = Entry(work, queue, nomination, self._victims_of(nomination))
-            return attempt if _works(attempt) else None
+            entry = attempt(reduced)
+            return entry if _works(entry) else None
 
+        entry = attempt(work)
+        if _works(entry) or not partial.reducible(work):
+            return entry
         return partial.search(work, smaller) or entry
 
     def _victims_of(self, nomination: Nomination) -> tuple[Candidate, ...]:
@@ -150,25 +154,26 @@ class _Cycle:
 
     def _revise(self, entry: Entry) -> None:
         """Compute again what an earlier entry has overtaken, with the same flavors."""
-        nomination = entry.nomination
         shared = bool(entry.victim_keys & self._taken)
-        crowded = nomination.placement is not None and not self._has_room(nomination)
-        if not shared and not crowded:
+        if not shared and not self._crowded(entry):
             return
         with self._picture.without(self._taken):
-            again = self._nominator.nominate(
-                nomination.workload, {}, nomination.flavors, self._taken
-            )
-            victims = self._victims_of(again)
-        entry.deferred = shared and again.mode is Mode.FIT
-        if again.mode is not Mode.NO_FIT:
-            entry.nomination = replace(again, tried={})
-            entry.victims = victims
+            again = self.nominate(entry.workload, {}, entry.nomination.flavors)
+        entry.deferred = shared and again.nomination.mode is Mode.FIT
+        if shared or again.nomination.mode is not Mode.NO_FIT:
+            tried = {} if shared else entry.nomination.tried
+            entry.nomination = replace(again.nomination, tried=tried)
+            entry.victims = again.victims
 
-    def _has_room(self, nomination: Nomination) -> bool:
-        assert nomination.placement is not None
-        with self._picture.without(self._taken):
-            return self._picture.rooms.have(nomination.demands, nomination.placement)
+    def _crowded(self, entry: Entry) -> bool:
+        """Return whether the topology has no room any more, once all victims are gone."""
+        nomination, rooms = entry.nomination, self._picture.rooms
+        if not _works(entry) or not nomination.demands:
+            return False
+        with self._picture.without(self._taken | entry.victim_keys):
+            if nomination.placement is not None:
+                return not rooms.have(nomination.demands, nomination.placement)
+            return rooms.find(nomination.demands) is None
 
     def _outcome(self, entry: Entry) -> HeadOutcome:
         nomination = entry.nomination
