@@ -12,7 +12,7 @@ class Profile:
     """
 
     name: str = "recommended"
-    drain: bool = True  # cycle.py: go on until nobody fits; else one head of each queue
+    drain: bool = True  # scenario/loop.py: go on until nobody fits; else one head of each queue
     contested_only: bool = True  # candidates.py: no-borrowing rules look at what is short alone
     borrowed_columns: bool = True  # candidates.py: victims use a column that their queue borrows
     scan_memory: bool = False  # kueue/flavors.py: go on where the last flavor search stopped

@@ -166,11 +166,13 @@ class _Cycle:
             entry.victims = again.victims
 
     def _crowded(self, entry: Entry) -> bool:
-        """Return whether the topology has no room any more, once all victims are gone."""
+        """Return whether only the topology has no room any more, once all victims are gone."""
         nomination, rooms = entry.nomination, self._picture.rooms
         if not _works(entry) or not nomination.demands:
             return False
         with self._picture.without(self._taken | entry.victim_keys):
+            if not self._picture.fits(entry.queue, nomination.usage):
+                return False
             if nomination.placement is not None:
                 return not rooms.have(nomination.demands, nomination.placement)
             return rooms.find(nomination.demands) is None
