@@ -150,13 +150,8 @@ class _Search:
                 return None
             if depth == 0 or self._loose:
                 shares = self._share(domains, slices, leaders, sliced=True)
-                return (shares, depth) if self._complete(shares) else None
+                return (shares, depth) if shares else None
             depth -= 1
-
-    def _complete(self, shares: Iterable[Domain]) -> bool:
-        shares = list(shares)
-        led = sum(d.gets_leader for d in shares) == int(self._ask.leader is not None)
-        return led and sum(d.gets for d in shares) == self._ask.count
 
     def descend(self, chosen: list[Domain], depth: int) -> list[Domain]:
         """Hand the pods down to the lowest domains."""
@@ -178,18 +173,30 @@ class _Search:
     def _share(
         self, domains: Sequence[Domain], count: int, leaders: int, *, sliced: bool
     ) -> list[Domain]:
-        """Fill domains in order, the last one as tightly as possible; write what each gets."""
+        """Fill domains in turn and write what each gets; the leader goes to the first that can.
+
+        Where nothing is left for some workers then, the leader goes to the next one instead.
+        """
         size = self._size if sliced else 1
-        waiting, used = list(domains), list[Domain]()
+        order = self._sorted(domains, led=bool(leaders))
+        for leading in [d for d in order if d.leads] if leaders else [None]:
+            used = self._fill(order, count, leading, sliced=sliced)
+            if sum(domain.gets for domain in used) == count * size:
+                return used
+        return []
+
+    def _fill(
+        self, order: Sequence[Domain], count: int, leading: Domain | None, *, sliced: bool
+    ) -> list[Domain]:
+        """Fill domains in turn, the last one as tightly as possible."""
+        size, leaders = self._size if sliced else 1, int(leading is not None)
+        waiting, used = list(order), list[Domain]()
         while (count or leaders) and waiting:
             led = bool(leaders)
-            waiting = self._sorted(waiting, led=led)
-            domain = waiting[0]
-            if led and not domain.leads:
-                break
+            domain = leading if led and leading else self._sorted(waiting, led=False)[0]
             if not self._loose and _holds(domain, count, leaders, sliced=sliced):
                 whole = [d for d in waiting if _holds(d, count, leaders, sliced=sliced)]
-                domain = self._best(whole, leaders, sliced=sliced)
+                domain = self._best(self._sorted(whole, led=led), leaders, sliced=sliced)
             waiting.remove(domain)
             gets = min(count, domain.room(led=led, sliced=sliced))
             domain.gets, domain.gets_leader = gets * size, leaders

@@ -68,8 +68,7 @@ class Rooms:
         """Put a workload where ``assignments`` says; ``sign`` -1 takes it away."""
         for pod_set, assignment in paired(workload, assignments):
             if assignment.nodes:
-                flavor = self._placing(assignment)
-                self._put(flavor, pod_set, assignment.nodes, sign)
+                self._put(self._placing(assignment), pod_set, assignment.nodes, sign)
 
     def find(self, demands: Iterable[Demand], *, empty: bool = False) -> Placement | None:
         """Return a place for every pod, or None; each demand sees the earlier ones.
@@ -114,20 +113,24 @@ class Rooms:
         """Return the flavor's topology levels, outermost first."""
         return self._atlas.levels([flavor])
 
-    def _placing(self, assignment: Assignment) -> str:
+    def _placing(self, assignment: Assignment) -> str | None:
+        """Return the flavor whose domains are named; None: they are nodes of any flavor."""
         flavors = self._atlas.flavors(assignment.flavors.values())
-        return next(flavor.name for flavor in flavors if flavor.topology)
+        return next((flavor.name for flavor in flavors if flavor.topology), None)
 
-    def _put(self, flavor: str, pod_set: PodSet, nodes: Mapping[str, int], sign: int) -> None:
+    def _put(
+        self, flavor: str | None, pod_set: PodSet, nodes: Mapping[str, int], sign: int
+    ) -> None:
         for domain, pods in nodes.items():
             for resource, amount in pod_footprint(pod_set).items():
                 key = self._key(flavor, domain), resource
                 taken = self._taken.get(key, 0) + sign * pods * amount
                 self._journal.write(self._taken, key, taken)
 
-    def _key(self, flavor: str, domain: str) -> str:
+    def _key(self, flavor: str | None, domain: str) -> str:
         """Return the domain's name in the table: a host is one host whatever the flavor."""
-        return domain if self._ends_at_hosts(flavor) else f"{flavor}:{domain}"
+        is_host = flavor is None or self._ends_at_hosts(flavor)
+        return domain if is_host else f"{flavor}:{domain}"
 
     def _ends_at_hosts(self, flavor: str) -> bool:
         return self.levels(flavor)[-1] in HOSTS

@@ -1,5 +1,6 @@
 """Strict reading of JSON objects: every problem is noted with its path, nothing is ignored."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -62,9 +63,14 @@ class Fields:
             self.problem(f"must not be below {least}", name)
         return value
 
-    def number(self, name: str, default: float = _MISSING) -> float:
-        """Return a number."""
-        return float(self._typed(name, (int, float), default, "must be a number", 0.0))
+    def number(self, name: str, default: float = _MISSING, *, least: float = -math.inf) -> float:
+        """Return a finite number that is at least ``least``."""
+        value = float(self._typed(name, (int, float), default, "must be a number", 0.0))
+        if not math.isfinite(value):
+            self.problem("must be finite", name)
+        elif value < least:
+            self.problem(f"must not be below {least:g}", name)
+        return value
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return true or false."""

@@ -8,7 +8,7 @@ from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario import outcome
-from scheduling.engine.scenario.reader import Scenario
+from scheduling.engine.scenario.script import Scenario
 from scheduling.engine.scenario.world import Verdict, World
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.terms import PendingReason

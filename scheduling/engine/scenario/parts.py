@@ -120,6 +120,9 @@ def _groups(fields: Fields) -> tuple[ResourceGroup, ...]:
                 line.done()
                 if resource not in covered:
                     lines.problem("is not a covered resource", resource)
+            for resource in covered:
+                if resource not in quotas:
+                    lines.problem("is required: the group covers it", resource)
             flavors.append(FlavorQuotas(flavor.text("name"), quotas))
             flavor.done()
         groups.append(ResourceGroup(covered, tuple(flavors)))
@@ -132,7 +135,7 @@ def read_cohort(fields: Fields) -> Cohort:
     cohort = Cohort(
         name=fields.text("name"),
         parent=fields.text("parent", None),
-        fair_weight=fields.number("fair_weight", 1.0),
+        fair_weight=fields.number("fair_weight", 1.0, least=0),
         quotas={
             FlavorResource(flavor.flavor, resource): quota
             for group in _groups(fields)
@@ -159,7 +162,7 @@ def read_queue(fields: Fields) -> ClusterQueue:
         ),
         stop_policy=fields.choice("stop_policy", StopPolicy, StopPolicy.NONE),
         reclaimable=fields.flag("reclaimable", default=True),
-        fair_weight=fields.number("fair_weight", 1.0),
+        fair_weight=fields.number("fair_weight", 1.0, least=0),
         fungibility=_fungibility(fields.object("flavor_fungibility")),
         usage_based=mode == USAGE_BASED,
     )
@@ -207,7 +210,9 @@ def read_workload(fields: Fields, queues: dict[str, str]) -> Workload:
         priority=fields.integer("priority", 0, least=-(2**31)),
         created_at=fields.number("created_at"),
         pod_sets=tuple(pod_sets),
-        admission=_admission(admission) if fields.has("admission") else None,
+        admission=_admission(admission, {p.name for p in pod_sets})
+        if fields.has("admission")
+        else None,
         preemptible=fields.flag("preemptible", default=True),
         local_queue=local,
     )
@@ -252,16 +257,16 @@ def _request(fields: Fields) -> TopologyRequest:
     return request
 
 
-def _admission(fields: Fields) -> Admission:
+def _admission(fields: Fields, pod_sets: set[str]) -> Admission:
     admission = Admission(
         fields.number("reserved_at"),
-        tuple(_assignment(one) for one in fields.objects("pod_sets")),
+        tuple(_assignment(one, pod_sets) for one in fields.objects("pod_sets")),
     )
     fields.done()
     return admission
 
 
-def _assignment(fields: Fields) -> Assignment:
+def _assignment(fields: Fields, pod_sets: set[str]) -> Assignment:
     topology, nodes = fields.object("topology"), dict[str, int]()
     levels = topology.texts("levels")
     for domain in topology.objects("domains"):
@@ -269,6 +274,8 @@ def _assignment(fields: Fields) -> Assignment:
         domain.done()
     topology.done()
     name, count = fields.text("name"), fields.integer("count")
+    if name not in pod_sets:
+        fields.problem(f"unknown pod set {name!r}", "name")
     assignment = Assignment(name, count, fields.labels("flavors"), nodes)
     fields.done()
     return assignment

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scheduling.engine.kueue import consumption
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
-from scheduling.engine.scenario.reader import Event, EventKind, Scenario
+from scheduling.engine.scenario.script import Event, EventKind, Scenario
 from scheduling.engine.snapshot import (
     Admission,
     Assignment,

@@ -5,6 +5,7 @@ Nothing is read from or written to the database. Contract: ``decisions.md`` 9.
 
 import gzip
 import json
+import zlib
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from scheduling.engine.profile import Profile
 from scheduling.engine.scenario.comparing import differences
 from scheduling.engine.scenario.fields import BadScenario
 from scheduling.engine.scenario.loop import run
-from scheduling.engine.scenario.reader import Scenario, read_scenario
+from scheduling.engine.scenario.reader import read_scenario
+from scheduling.engine.scenario.script import Scenario
 
 PROFILES = {profile.name: profile for profile in (Profile.kueue(), Profile.recommended())}
 LEVELS = (1, 2, 3)
@@ -81,7 +83,7 @@ def _scenarios(file: Path) -> Iterator[Scenario]:
         if content.startswith(_GZIP):
             content = gzip.decompress(content)
         listed = json.loads(content)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
         raise CommandError(f"{file}: {error}") from error
     if not isinstance(listed, list):
         raise CommandError(f"{file}: must be a list of scenarios")

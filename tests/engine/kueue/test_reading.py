@@ -8,6 +8,7 @@ from scheduling.engine.scenario.fields import BadScenario
 from scheduling.engine.scenario.reader import read_scenario
 from tests.engine.kueue.platform import platform, queue, work
 
+NO_SUCH_POD_SET = {"name": "other", "count": 1, "flavors": {"gpu": "h100"}}
 FLAVOR = "cluster_queues[0].resource_groups[0].flavors[0]"
 
 
@@ -69,6 +70,26 @@ def test_a_good_one() -> None:
         (
             {"events": [{"at_cycle": 0, "type": "explode"}]},
             "events[0].at_cycle: must not be below 1",
+        ),
+        (
+            {"settings": {"cycle_seconds": -1}},
+            "settings.cycle_seconds: must not be below 0",
+        ),
+        (
+            {"settings": {"start_at": float("nan")}},
+            "settings.start_at: must be finite",
+        ),
+        (
+            {"events": [{"at_cycle": 1, "type": "submit", "workload": work("x", 1)}]},
+            "events[0].workload.name: 'x' is there twice",
+        ),
+        (
+            {
+                "workloads": [
+                    work("x", 1, admission={"reserved_at": 1, "pod_sets": [NO_SUCH_POD_SET]})
+                ]
+            },
+            "workloads[0].admission.pod_sets[0].name: unknown pod set 'other'",
         ),
         (
             {"flavors": [{"name": "h100", "topology": "t"}]},
