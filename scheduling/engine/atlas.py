@@ -115,7 +115,7 @@ class Atlas:
             self.scanned += 1
             if not all(carries(node, flavor) for flavor in self.flavors(placed)):
                 continue
-            why, taint = _exclusion(node, pod_set, flavors)
+            why, taint = exclusion(node, pod_set, flavors)
             if not why and paths is not None and node.name not in paths:
                 why = "topology"
             kept_away = kept_away or taint
@@ -135,7 +135,8 @@ class Atlas:
         return self.paths(self.levels(names))
 
 
-def _exclusion(node: Node, pod_set: PodSet, flavors: tuple[Flavor, ...]) -> tuple[str, str]:
+def exclusion(node: Node, pod_set: PodSet, flavors: tuple[Flavor, ...]) -> tuple[str, str]:
+    """Return what keeps the pods off the node, in a word, and the taint if it is one."""
     if not node.ready:
         return "not_ready", ""
     if not node.schedulable:

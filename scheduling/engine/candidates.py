@@ -1,16 +1,17 @@
 """Whom a workload may evict, in which order, and by which right.
 
-Source: ``FORMAT.md`` 7.1 and 7.2, with the no-borrowing rule on contested columns only
-(``decisions.md`` 4.3).
+Source: ``FORMAT.md`` 7.1 and 7.2; where the profile says so, with the no-borrowing rule on
+contested columns only (``decisions.md`` 4.3).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
-from scheduling.engine.books import Books
-from scheduling.engine.quota import Kind, QuotaKey
+from scheduling.engine.profile import RECOMMENDED, Profile
+from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -87,42 +88,68 @@ class Attempt:
     contested: frozenset[FlavorResource]
 
 
-class Selection:
-    """Collects the candidates of one attempt."""
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """On what candidates are judged.
 
-    def __init__(
-        self,
-        attempt: Attempt,
-        books: Books,
-        queues: Mapping[str, ClusterQueue],
-        running: Running,
-        protected: Collection[str],
-    ) -> None:
-        self._attempt, self._queues = attempt, queues
-        self._ledger, self._staying = books.soon.ledger, books.staying
-        self._running, self._protected = running, protected
-        self._rights = queues[attempt.queue.name].preemption
+    ``ledger`` says what the preemptor may take, ``staying`` who borrows. ``own_order`` sorts
+    the candidates of the preemptor's own queue.
+    """
+
+    ledger: QuotaLedger
+    staying: QuotaLedger
+    queues: Mapping[str, ClusterQueue]
+    running: Running
+    profile: Profile = RECOMMENDED
+    own_order: Callable[[Workload], Any] = victim_order
+
+
+class Selection:
+    """Collects the candidates of one attempt. ``protected`` are no candidates."""
+
+    def __init__(self, attempt: Attempt, grounds: Grounds, protected: Collection[str]) -> None:
+        self._attempt, self._grounds, self._protected = attempt, grounds, protected
+        self._ledger, self._staying = grounds.ledger, grounds.staying
+        self._rights = grounds.queues[attempt.queue.name].preemption
 
     def collect(self) -> Candidates:
         """Return all candidates. Cost: O(running work in the tree)."""
-        own = [
-            Candidate(work, self._attempt.queue, PreemptionReason.IN_CLUSTER_QUEUE)
-            for work in self._usable(self._attempt.queue)
-            if self._may_evict_own(work)
-        ]
         hierarchy: list[Candidate] = []
         priority: list[Candidate] = []
         if self._rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER:
             self._climb(hierarchy, priority)
-        return Candidates(_sorted(hierarchy), _sorted(priority), _sorted(own))
+        return Candidates(_sorted(hierarchy), _sorted(priority), self.own())
+
+    def own(self) -> tuple[Candidate, ...]:
+        """Return the candidates of the preemptor's own queue, in order."""
+        queue, policy = self._attempt.queue, self._rights.within_cluster_queue
+        works = [
+            work
+            for work in self._usable(queue)
+            if may_evict_own(policy, self._attempt.preemptor, work)
+        ]
+        right = PreemptionReason.IN_CLUSTER_QUEUE
+        return tuple(
+            Candidate(work, queue, right) for work in sorted(works, key=self._grounds.own_order)
+        )
+
+    def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:
+        """Return what may be reclaimed from another queue, in order; nothing if it lends."""
+        if not self._borrows(queue):
+            return ()
+        right = PreemptionReason.IN_COHORT_RECLAMATION
+        works = (work for work in self._usable(queue) if self._may_reclaim(work))
+        return _sorted([Candidate(work, queue, right) for work in works])
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
         """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
         ledger, path = self._ledger, self._ledger.path(self._attempt.queue)
-        remaining = {fr: self._attempt.usage[fr] for fr in self._attempt.contested}
+        remaining = dict(self._attempt.usage)
+        if self._grounds.profile.contested_only:
+            remaining = {fr: remaining[fr] for fr in self._attempt.contested}
         entitled = self._fits(path[0], remaining)
         for below, cohort in pairwise(path):
-            remaining = {fr: n - ledger.spare(below, fr) for fr, n in remaining.items()}
+            remaining = {fr: max(0, n - ledger.spare(below, fr)) for fr, n in remaining.items()}
             for queue in self._borrowers(cohort, below):
                 for work in self._usable(queue):
                     if not self._may_reclaim(work):
@@ -150,23 +177,21 @@ class Selection:
     def _usable(self, queue: QuotaKey) -> Iterable[Workload]:
         """Return the queue's evictable work that uses a contested column.
 
-        In another queue it must be one that this queue borrows: what stands on nominal quota
-        is safe, whatever else its queue borrows (``admission.md`` T2: per flavor-resource).
+        In another queue it must be one that this queue borrows, where the profile says so: what
+        stands on nominal quota is safe, whatever else its queue borrows (``admission.md`` T2).
         """
-        spec = self._queues[queue.name]
+        spec, running = self._grounds.queues[queue.name], self._grounds.running
         columns = set(self._attempt.contested)
         if queue != self._attempt.queue:
             if not spec.reclaimable or spec.stop_policy is not StopPolicy.NONE:
                 return
-            columns = {fr for fr in columns if self._staying.borrowed(queue, fr)}
-        for work in self._running.of(queue.name):
-            used = self._running.usage[work.key]
+            if self._grounds.profile.borrowed_columns:
+                columns = {fr for fr in columns if self._staying.borrowed(queue, fr)}
+        for work in running.of(queue.name):
+            used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
             if fitting and work.preemptible and work.key not in self._protected:
                 yield work
-
-    def _may_evict_own(self, work: Workload) -> bool:
-        return may_evict_own(self._rights.within_cluster_queue, self._attempt.preemptor, work)
 
     def _may_reclaim(self, work: Workload) -> bool:
         return may_reclaim(self._rights.reclaim_within_cohort, self._attempt.preemptor, work)

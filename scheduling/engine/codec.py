@@ -7,7 +7,7 @@ kind under ``"kind"``.
 
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -115,8 +115,14 @@ def _decode_union(value: Any) -> Any:
 
 
 def _decode_dataclass(kind: Any, value: Mapping[str, Any]) -> Any:
+    """Decode one object; a field younger than the recording keeps its default."""
     hints = _hints(kind)
-    return kind(**{f.name: _decode(hints[f.name], value[f.name]) for f in fields(kind)})
+    known = [f.name for f in fields(kind) if f.name in value or not _has_default(f)]
+    return kind(**{name: _decode(hints[name], value[name]) for name in known})
+
+
+def _has_default(field: Field[Any]) -> bool:
+    return field.default is not MISSING or field.default_factory is not MISSING
 
 
 def _decode_mapping(hint: Any, value: Any) -> dict[Any, Any]:

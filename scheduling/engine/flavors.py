@@ -89,14 +89,19 @@ def _merged(parts: Iterable[Option]) -> Option:
 
 
 def judge_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
-    """Return why the pods cannot use this flavor at all, or None (K32, ``FORMAT`` 5.2)."""
+    """Return why the pods cannot use this flavor at all, or None; levels included."""
+    return refuse_flavor(atlas, name, pod_set) or _level_mismatch(atlas, name, pod_set)
+
+
+def refuse_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
+    """Return what of taints or labels keeps the pods from this flavor (K32, ``FORMAT`` 5.2)."""
     flavor = atlas.snapshot.flavors.get(name)
     if flavor is None:
         return _mismatch(name, {"cause": "FlavorNotFound"})
     taint = untolerated(flavor.node_taints, pod_set, [flavor])
     if taint is not None:
         return Blocker(BlockerCode.TAINT, where=name, facts={"taint": taint_text(taint)})
-    return _label_mismatch(flavor, pod_set) or _level_mismatch(atlas, name, pod_set)
+    return _label_mismatch(flavor, pod_set)
 
 
 def _label_mismatch(flavor: Flavor, pod_set: PodSet) -> Blocker | None:

@@ -19,7 +19,7 @@ class FreeCapacity:
     """What is free on each node; negative where a node shrank below what stands on it."""
 
     def __init__(self, nodes: Iterable[Node], journal: Journal | None = None) -> None:
-        self._free = {node.name: _left(node) for node in nodes}
+        self._free = {node.name: left_on(node) for node in nodes}
         self._journal = journal or Journal()
 
     def free(self, node: str, resource: str) -> int:
@@ -54,7 +54,8 @@ class FreeCapacity:
                 self.take(node, footprint, sign * pods)
 
 
-def _left(node: Node) -> dict[str, int]:
+def left_on(node: Node) -> dict[str, int]:
+    """Return what pods outside the platform leave of a node."""
     whole = {PODS: PODS_PER_NODE, **node.allocatable}
     return {r: amount - node.unmanaged.get(r, 0) for r, amount in whole.items()}
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from scheduling.engine.books import Books, available
-from scheduling.engine.candidates import Attempt, Candidate, Candidates, Running, Selection
+from scheduling.engine.candidates import (
+    Attempt,
+    Candidate,
+    Candidates,
+    Grounds,
+    Running,
+    Selection,
+)
 from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.ordering import total_usage
 from scheduling.engine.quota import QuotaKey
@@ -32,6 +39,8 @@ class Preemptor:
     def __init__(self, books: Books, assigner: Assigner, running: Running) -> None:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger = books.soon.ledger
+        queues = books.snapshot.cluster_queues
+        self._grounds = Grounds(self._ledger, books.staying, queues, running)
         self.trials = 0
 
     def find(self, workload: Workload, protected: Collection[str]) -> Rescue | None:
@@ -68,9 +77,7 @@ class Preemptor:
         attempt = Attempt(workload, queue, usage, self._contested(queue, usage))
         if not self._eligible(attempt):
             return None
-        queues = self._books.snapshot.cluster_queues
-        selection = Selection(attempt, self._books, queues, self._running, protected)
-        candidates = selection.collect()
+        candidates = Selection(attempt, self._grounds, protected).collect()
         if not candidates.all or not self._possible(attempt, pinned, candidates):
             return None
         for borrowing in self._passes(attempt, candidates):

@@ -108,6 +108,10 @@ class QuotaLedger:
         """Return the subtree quota: own quota plus what the children can lend."""
         return self._promised.get((key, fr), 0)
 
+    def columns(self) -> frozenset[FlavorResource]:
+        """Return every flavor-resource of which anybody was promised anything."""
+        return frozenset(fr for _, fr in self._promised)
+
     def guaranteed(self, key: QuotaKey, fr: FlavorResource) -> int:
         """Return the part of :meth:`promised` that is never lent (Kueue: local quota)."""
         limit = self.quota(key, fr).lending_limit

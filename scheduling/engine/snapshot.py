@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    FairStrategy,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -146,12 +150,22 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
+class Fungibility:
+    """How a queue searches its flavors. Kueue's defaults; read by ``Profile.kueue()``."""
+
+    when_can_borrow: FlavorSearch = FlavorSearch.MAY_STOP_SEARCH
+    when_can_preempt: FlavorSearch = FlavorSearch.TRY_NEXT_FLAVOR
+    preference: FlavorPreference = FlavorPreference.BORROWING_OVER_PREEMPTION
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterQueue:
     """A team's share of the cluster.
 
     ``inactive`` holds the code of why the queue cannot admit (``FlavorNotFound`` ...), or "".
     ``reclaimable`` false: what it borrows is not taken back by others (Volcano).
     ``namespaces`` None: nobody may use it; otherwise the names that its selector allows.
+    ``usage_based``: its local queues with the smaller decayed usage go first.
     """
 
     name: str
@@ -164,6 +178,8 @@ class ClusterQueue:
     reclaimable: bool = True
     inactive: str = ""
     fair_weight: float = 1.0
+    fungibility: Fungibility = Fungibility()
+    usage_based: bool = False
 
     @property
     def quotas(self) -> dict[FlavorResource, Quota]:
@@ -180,16 +196,24 @@ class ClusterQueue:
 class TopologyRequest:
     """Where the pods of a pod set must or should stand together.
 
-    ``level`` is a node label of the topology; None with ``unconstrained``.
+    ``level`` is a node label of the topology; None with ``unconstrained``. A slice is
+    ``slice_size`` pods that must share a domain of ``slice_level``; pod sets of one ``group``
+    are placed together, the smaller one as leader.
     """
 
     mode: TopologyMode
     level: str | None = None
+    slice_level: str | None = None
+    slice_size: int = 1
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Identical pods of a workload. ``requests`` is what ONE pod asks for."""
+    """Identical pods of a workload. ``requests`` is what ONE pod asks for.
+
+    ``min_count``: with how many pods it is content (partial admission); None: with all only.
+    """
 
     name: str
     count: int
@@ -197,13 +221,15 @@ class PodSet:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     topology: TopologyRequest | None = None
+    min_count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
     """What an admitted pod set got: a flavor for each resource, and pods on each node.
 
-    ``nodes`` is empty where the flavors have no nodes (quota only).
+    ``nodes`` is empty where the flavors have no nodes (quota only). Under ``Profile.kueue()``
+    it names lowest domains: nodes, or paths joined by ``/`` where a topology ends above them.
     """
 
     pod_set: str
@@ -243,6 +269,7 @@ class Workload:
     blocked: str = ""
     ceiling_queue: str | None = None
     version: int = 0
+    local_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +295,16 @@ class Memory:
 
     claims: tuple[Claim, ...] = ()
     evicted_by: tuple[tuple[str, str], ...] = ()
+    lobby: Lobby = EMPTY_LOBBY  # of Profile.kueue() alone
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A project's door to a ClusterQueue; ``consumption`` is its decayed usage, weighted."""
+
+    name: str
+    cluster_queue: str
+    consumption: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,3 +319,5 @@ class Snapshot:
     cluster_queues: Mapping[str, ClusterQueue]
     workloads: tuple[Workload, ...]
     memory: Memory = Memory()
+    local_queues: Mapping[str, LocalQueue] = field(default_factory=dict)
+    fair_strategies: tuple[FairStrategy, ...] = ()  # of fair sharing; none: it is off

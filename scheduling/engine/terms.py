@@ -106,6 +106,27 @@ class BorrowWithinCohort(StrEnum):
     LOWER_PRIORITY = "LowerPriority"
 
 
+class FlavorSearch(StrEnum):
+    """Whether the search goes on behind a flavor that serves only by borrowing or evicting."""
+
+    MAY_STOP_SEARCH = "MayStopSearch"
+    TRY_NEXT_FLAVOR = "TryNextFlavor"
+
+
+class FlavorPreference(StrEnum):
+    """Which of two imperfect flavors is better (``admission.md`` K33)."""
+
+    BORROWING_OVER_PREEMPTION = "BorrowingOverPreemption"
+    PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
+
+
+class FairStrategy(StrEnum):
+    """When a fair share lets a preemptor take a victim (``FORMAT.md`` 8.3)."""
+
+    FINAL_SHARE = "LessThanOrEqualToFinalShare"
+    INITIAL_SHARE = "LessThanInitialShare"
+
+
 class StopPolicy(StrEnum):
     """None: open. Hold: nothing new. HoldAndDrain: nothing new, running work is evicted."""
 

@@ -99,4 +99,5 @@ def shape(pod_set: PodSet) -> tuple[object, ...]:
         tuple(sorted(pod_set.node_selector.items())),
         pod_set.tolerations,
         pod_set.topology,
+        pod_set.min_count,
     )

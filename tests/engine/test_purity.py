@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted((ROOT / "scheduling" / "engine").glob("*.py"))
+SOURCES = sorted((ROOT / "scheduling" / "engine").rglob("*.py"))
 FORBIDDEN = {"time", "datetime", "random", "os", "secrets", "uuid"}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_imports(path: Path) -> None:
     for found in ast.walk(ast.parse(path.read_text())):
         names = []
@@ -28,4 +28,5 @@ def test_imports(path: Path) -> None:
 
 def test_it_runs_without_site_packages() -> None:
     code = "import scheduling.engine.cycle, scheduling.engine.codec, scheduling.engine.view"
+    code += ", scheduling.engine.scenario.loop, scheduling.engine.scenario.comparing"
     subprocess.run([sys.executable, "-S", "-E", "-c", code], cwd=ROOT, check=True)

@@ -1,0 +1,92 @@
+"""The picture of the cluster that one cycle changes: quota, rooms and who runs."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.candidates import Running
+from scheduling.engine.journal import Journal, Trial
+from scheduling.engine.kueue.rooms import Rooms
+from scheduling.engine.profile import Profile
+from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
+from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, Snapshot, Workload
+from scheduling.engine.terms import StopPolicy
+from scheduling.engine.usage import charged
+
+
+def offers(queue: ClusterQueue) -> bool:
+    """Return whether the queue lets work in: its own is evicted by nobody otherwise."""
+    return queue.stop_policy is StopPolicy.NONE and not queue.inactive
+
+
+class Picture:
+    """What stands, as one snapshot shows it, and what the cycle adds. Trials undo."""
+
+    def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
+        self.snapshot, self.profile = snapshot, profile
+        self.queues = snapshot.cluster_queues
+        self.atlas = Atlas(snapshot)
+        self._journal = Journal()
+        self.ledger = QuotaLedger(quota_tree(snapshot), self._journal)
+        self.rooms = Rooms(self.atlas, self._journal)
+        self.admitted = {
+            work.key: work
+            for work in snapshot.workloads
+            if work.admission is not None and work.queue in self.queues
+        }
+        open_ = [w for w in self.admitted.values() if offers(self.queues[w.queue or ""])]
+        self.running = Running(open_)
+        for work in self.admitted.values():
+            self.put_back(work)
+
+    def trial(self) -> AbstractContextManager[Trial]:
+        """Open a block whose changes are undone unless kept."""
+        return self._journal.trial()
+
+    def put_back(self, work: Workload) -> None:
+        """Charge a running workload."""
+        assert work.admission is not None
+        self.take(work, work.admission.assignments)
+
+    def remove(self, work: Workload) -> None:
+        """Undo :meth:`put_back`."""
+        assert work.admission is not None
+        assignments = work.admission.assignments
+        self.give(queue_key(work.queue or ""), charged(work, assignments))
+        self.rooms.stand(work, assignments, sign=-1)
+
+    def take(self, work: Workload, assignments: Iterable[Assignment]) -> None:
+        """Charge a workload that stands on ``assignments``."""
+        assignments = tuple(assignments)
+        self.charge(queue_key(work.queue or ""), charged(work, assignments))
+        self.rooms.stand(work, assignments)
+
+    def charge(self, queue: QuotaKey, usage: Mapping[FlavorResource, int]) -> None:
+        """Charge quota alone."""
+        for fr, amount in usage.items():
+            self.ledger.reserve(queue, fr, amount)
+
+    def give(self, queue: QuotaKey, usage: Mapping[FlavorResource, int]) -> None:
+        """Undo :meth:`charge`."""
+        for fr, amount in usage.items():
+            self.ledger.release(queue, fr, amount)
+
+    @contextmanager
+    def without(self, keys: Collection[str]) -> Iterator[None]:
+        """Look at the picture with these workloads gone; they are back afterwards."""
+        with self.trial():
+            for key in sorted(keys):
+                self.remove(self.admitted[key])
+            yield
+
+    def fits(self, queue: QuotaKey, usage: Mapping[FlavorResource, int]) -> bool:
+        """Return whether the queue can still take all of ``usage``, borrowing included."""
+        return all(n <= self.ledger.available(queue, fr) for fr, n in usage.items() if n)
+
+    def within(self, key: QuotaKey, usage: Mapping[FlavorResource, int]) -> bool:
+        """Return whether the node borrows nothing with ``usage`` more."""
+        return all(self.ledger.fits_in(key, fr, n) for fr, n in usage.items())
+
+    def borrow_level(self, queue: QuotaKey, usage: Mapping[FlavorResource, int]) -> int:
+        """Return how far up the tree ``usage`` would have to be borrowed."""
+        return max((self.ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)

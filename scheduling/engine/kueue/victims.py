@@ -1,0 +1,118 @@
+"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4), and giving back for both."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from scheduling.engine.candidates import Attempt, Candidate, Candidates, Grounds, Selection
+from scheduling.engine.candidates import victim_order as plain_order
+from scheduling.engine.kueue.picture import Picture
+from scheduling.engine.quota import QuotaKey
+from scheduling.engine.snapshot import Workload
+from scheduling.engine.terms import BorrowWithinCohort
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """For whom and for what room is made; ``placed`` says whether the topology has room."""
+
+    attempt: Attempt
+    placed: Callable[[], bool] = lambda: True
+
+
+class Victims(Protocol):
+    """A way of choosing victims. It leaves the picture as it found it."""
+
+    def find(self, need: Need, gone: Collection[str]) -> tuple[Candidate, ...]:
+        """Return whom to evict, or nobody. ``gone`` are out of the picture already."""
+        ...
+
+
+def grounds(picture: Picture) -> Grounds:
+    """Return on what this picture's candidates are judged."""
+    ledger = picture.ledger
+    queues, running = picture.queues, picture.running
+    return Grounds(ledger, ledger, queues, running, picture.profile, _own_order(picture))
+
+
+def _own_order(picture: Picture) -> Callable[[Workload], tuple[float, int, float, str]]:
+    """Return the order of a queue's own victims: who consumed more goes first (7.2)."""
+
+    def order(work: Workload) -> tuple[float, int, float, str]:
+        local = picture.snapshot.local_queues.get(work.local_queue)
+        based = local is not None and picture.queues[work.queue or ""].usage_based
+        return -local.consumption if local and based else 0.0, *plain_order(work)
+
+    return order
+
+
+class ClassicVictims:
+    """By priority, with and without borrowing."""
+
+    def __init__(self, picture: Picture) -> None:
+        self._picture, self._grounds = picture, grounds(picture)
+
+    def find(self, need: Need, gone: Collection[str]) -> tuple[Candidate, ...]:
+        """Return whom to evict, or nobody. Cost: O(candidates x columns) for each pass."""
+        candidates = Selection(need.attempt, self._grounds, gone).collect()
+        for borrowing in self._passes(need.attempt, candidates):
+            victims = self._one_pass(need, candidates, borrowing=borrowing)
+            if victims:
+                return victims
+        return ()
+
+    def _passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
+        rights = self._picture.queues[attempt.queue.name].preemption
+        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
+        ledger = self._picture.ledger
+        unused = all(ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
+        if not candidates.foreign or (never and not unused):
+            return (True,)
+        return (False, True) if never and not candidates.hierarchy else (True, False)
+
+    def _one_pass(
+        self, need: Need, candidates: Candidates, *, borrowing: bool
+    ) -> tuple[Candidate, ...]:
+        picture, attempt, taken = self._picture, need.attempt, list[Candidate]()
+
+        def fits() -> bool:
+            within = borrowing or picture.within(attempt.queue, attempt.usage)
+            return within and picture.fits(attempt.queue, attempt.usage) and need.placed()
+
+        with picture.trial():
+            for candidate in candidates.all:
+                if self._passed_over(attempt, candidate, borrowing=borrowing):
+                    continue
+                picture.remove(candidate.workload)
+                taken.append(candidate)
+                if fits():
+                    return give_back(picture, taken, fits)
+        return ()
+
+    def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
+        """Return whether the candidate is safe in this pass (see ``preemption.py``)."""
+        if candidate.queue == attempt.queue:
+            return False
+        if borrowing and not candidate.while_borrowing:
+            return True
+        ledger = self._picture.ledger
+        own = set(ledger.path(attempt.queue))
+        branch: Sequence[QuotaKey] = [n for n in ledger.path(candidate.queue) if n not in own]
+        return any(
+            all(not ledger.borrowed(node, fr) for fr in attempt.contested) for node in branch
+        )
+
+
+def give_back(
+    picture: Picture, taken: Sequence[Candidate], fits: Callable[[], bool]
+) -> tuple[Candidate, ...]:
+    """Restore, last first, whom the preemptor does not need after all; never the last one."""
+    needed = [taken[-1]]
+    for candidate in reversed(taken[:-1]):
+        with picture.trial() as trial:
+            picture.put_back(candidate.workload)
+            if fits():
+                trial.keep()
+            else:
+                needed.append(candidate)
+    return tuple(reversed(needed))

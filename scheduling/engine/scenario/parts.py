@@ -1,0 +1,286 @@
+"""Reading the parts of a scenario into the engine's own values (``FORMAT.md`` 1)."""
+
+from scheduling.engine.kueue.rooms import HOSTS
+from scheduling.engine.scenario.fields import Fields
+from scheduling.engine.snapshot import (
+    PODS,
+    Admission,
+    Assignment,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    FlavorQuotas,
+    FlavorResource,
+    Fungibility,
+    Node,
+    PodSet,
+    Preemption,
+    Quota,
+    ResourceGroup,
+    Taint,
+    Toleration,
+    Topology,
+    TopologyRequest,
+    Workload,
+)
+from scheduling.engine.terms import (
+    BorrowWithinCohort,
+    FlavorPreference,
+    FlavorSearch,
+    QueueingStrategy,
+    ReclaimWithinCohort,
+    StopPolicy,
+    TopologyMode,
+    WithinClusterQueue,
+)
+
+USAGE_BASED = "UsageBasedAdmissionFairSharing"
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+
+def read_topology(fields: Fields) -> Topology:
+    """Return a topology; levels outermost first."""
+    topology = Topology(fields.text("name"), fields.texts("levels"))
+    if not topology.levels:
+        fields.problem("must name at least one level", "levels")
+    fields.done()
+    return topology
+
+
+def read_node(fields: Fields) -> Node:
+    """Return a node. It carries its name as the label ``host``; ``used`` counts as one pod."""
+    name, used = fields.text("name"), fields.amounts("used")
+    node = Node(
+        name=name,
+        labels={"host": name, **fields.labels("labels")},
+        allocatable=fields.amounts("allocatable"),
+        taints=_taints(fields, "taints"),
+        ready=fields.flag("ready", default=True),
+        schedulable=not fields.flag("unschedulable", default=False),
+        unmanaged={**used, PODS: used.get(PODS, 0) + 1} if used else {},
+    )
+    fields.done()
+    return node
+
+
+def _taints(fields: Fields, name: str) -> tuple[Taint, ...]:
+    taints = []
+    for one in fields.objects(name):
+        effect = one.text("effect", "NoSchedule")
+        if effect not in _EFFECTS:
+            one.problem(f"must be one of {', '.join(_EFFECTS)}", "effect")
+        taints.append(Taint(one.text("key"), one.text("value", ""), effect))
+        one.done()
+    return tuple(taints)
+
+
+def _tolerations(fields: Fields) -> tuple[Toleration, ...]:
+    tolerations = []
+    for one in fields.objects("tolerations"):
+        operator = one.text("operator", "Equal")
+        if operator not in ("Equal", "Exists"):
+            one.problem("must be Equal or Exists", "operator")
+        key, value, effect = one.text("key", ""), one.text("value", ""), one.text("effect", "")
+        tolerations.append(Toleration(key, operator, value, effect))
+        one.done()
+    return tuple(tolerations)
+
+
+def read_flavor(fields: Fields) -> Flavor:
+    """Return a flavor."""
+    flavor = Flavor(
+        name=fields.text("name"),
+        node_labels=fields.labels("node_labels"),
+        node_taints=_taints(fields, "node_taints"),
+        tolerations=_tolerations(fields),
+        topology=fields.text("topology", None),
+    )
+    fields.done()
+    return flavor
+
+
+def read_quota(fields: Fields) -> Quota:
+    """Return nominal and limits; an absent limit is none."""
+    return Quota(
+        fields.integer("nominal"),
+        fields.integer("borrowing_limit", None),
+        fields.integer("lending_limit", None),
+    )
+
+
+def _groups(fields: Fields) -> tuple[ResourceGroup, ...]:
+    groups = []
+    for group in fields.objects("resource_groups"):
+        covered, flavors = group.texts("covered_resources"), []
+        for flavor in group.objects("flavors"):
+            lines, quotas = flavor.object("resources"), {}
+            for resource in lines.keys():  # noqa: SIM118 - it marks them as read
+                line = lines.object(resource)
+                quotas[resource] = read_quota(line)
+                line.done()
+                if resource not in covered:
+                    lines.problem("is not a covered resource", resource)
+            for resource in covered:
+                if resource not in quotas:
+                    lines.problem("is required: the group covers it", resource)
+            flavors.append(FlavorQuotas(flavor.text("name"), quotas))
+            flavor.done()
+        groups.append(ResourceGroup(covered, tuple(flavors)))
+        group.done()
+    return tuple(groups)
+
+
+def read_cohort(fields: Fields) -> Cohort:
+    """Return a cohort with what it adds to its members' quotas."""
+    cohort = Cohort(
+        name=fields.text("name"),
+        parent=fields.text("parent", None),
+        fair_weight=fields.number("fair_weight", 1.0, least=0),
+        quotas={
+            FlavorResource(flavor.flavor, resource): quota
+            for group in _groups(fields)
+            for flavor in group.flavors
+            for resource, quota in flavor.quotas.items()
+        },
+    )
+    fields.done()
+    return cohort
+
+
+def read_queue(fields: Fields) -> ClusterQueue:
+    """Return a ClusterQueue with Kueue's defaults."""
+    mode = fields.text("admission_mode", "")
+    if mode not in ("", USAGE_BASED):
+        fields.problem(f"must be absent or {USAGE_BASED}", "admission_mode")
+    queue = ClusterQueue(
+        name=fields.text("name"),
+        cohort=fields.text("cohort", None),
+        groups=_groups(fields),
+        preemption=_preemption(fields.object("preemption")),
+        queueing_strategy=fields.choice(
+            "queueing_strategy", QueueingStrategy, QueueingStrategy.BEST_EFFORT_FIFO
+        ),
+        stop_policy=fields.choice("stop_policy", StopPolicy, StopPolicy.NONE),
+        reclaimable=fields.flag("reclaimable", default=True),
+        fair_weight=fields.number("fair_weight", 1.0, least=0),
+        fungibility=_fungibility(fields.object("flavor_fungibility")),
+        usage_based=mode == USAGE_BASED,
+    )
+    fields.done()
+    return queue
+
+
+def _preemption(fields: Fields) -> Preemption:
+    borrowing = fields.object("borrow_within_cohort")
+    preemption = Preemption(
+        fields.choice("within_cluster_queue", WithinClusterQueue, WithinClusterQueue.NEVER),
+        fields.choice("reclaim_within_cohort", ReclaimWithinCohort, ReclaimWithinCohort.NEVER),
+        borrowing.choice("policy", BorrowWithinCohort, BorrowWithinCohort.NEVER),
+        borrowing.integer("max_priority_threshold", None, least=-(2**31)),
+    )
+    borrowing.done()
+    fields.done()
+    return preemption
+
+
+def _fungibility(fields: Fields) -> Fungibility:
+    default = Fungibility()
+    fungibility = Fungibility(
+        fields.choice("when_can_borrow", FlavorSearch, default.when_can_borrow),
+        fields.choice("when_can_preempt", FlavorSearch, default.when_can_preempt),
+        fields.choice("preference", FlavorPreference, default.preference),
+    )
+    fields.done()
+    return fungibility
+
+
+def read_workload(fields: Fields, queues: dict[str, str]) -> Workload:
+    """Return a workload; ``queues`` maps local queues to cluster queues."""
+    name, local = fields.text("name"), fields.text("queue")
+    if local not in queues:
+        fields.problem(f"unknown local queue {local!r}", "queue")
+    pod_sets = [_pod_set(one) for one in fields.objects("pod_sets")]
+    if not pod_sets:
+        fields.problem("must hold at least one pod set", "pod_sets")
+    admission = fields.object("admission")
+    workload = Workload(
+        key=name,
+        name=name,
+        queue=queues.get(local),
+        priority=fields.integer("priority", 0, least=-(2**31)),
+        created_at=fields.number("created_at"),
+        pod_sets=tuple(pod_sets),
+        admission=_admission(admission, {p.name for p in pod_sets})
+        if fields.has("admission")
+        else None,
+        preemptible=fields.flag("preemptible", default=True),
+        local_queue=local,
+    )
+    fields.done()
+    return workload
+
+
+def _pod_set(fields: Fields) -> PodSet:
+    asked = fields.has("topology_request")
+    request = fields.object("topology_request")
+    pod_set = PodSet(
+        name=fields.text("name"),
+        count=fields.integer("count"),
+        requests=fields.amounts("requests"),
+        node_selector=fields.labels("node_selector"),
+        tolerations=_tolerations(fields),
+        topology=_request(request) if asked else None,
+        min_count=fields.integer("min_count", None),
+    )
+    if pod_set.min_count is not None and pod_set.min_count > pod_set.count:
+        fields.problem("must not be above count", "min_count")
+    fields.done()
+    return pod_set
+
+
+def _request(fields: Fields) -> TopologyRequest:
+    required, preferred = fields.text("required", None), fields.text("preferred", None)
+    fields.flag("unconstrained", default=False)
+    if required and preferred:
+        fields.problem("required and preferred exclude each other")
+    mode = TopologyMode.UNCONSTRAINED
+    if required or preferred:
+        mode = TopologyMode.REQUIRED if required else TopologyMode.PREFERRED
+    request = TopologyRequest(
+        mode,
+        required or preferred,
+        fields.text("slice_required", None),
+        fields.integer("slice_size", 1, least=1),
+        fields.text("group", ""),
+    )
+    fields.done()
+    return request
+
+
+def _admission(fields: Fields, pod_sets: set[str]) -> Admission:
+    admission = Admission(
+        fields.number("reserved_at"),
+        tuple(_assignment(one, pod_sets) for one in fields.objects("pod_sets")),
+    )
+    fields.done()
+    return admission
+
+
+def _assignment(fields: Fields, pod_sets: set[str]) -> Assignment:
+    topology, nodes = fields.object("topology"), dict[str, int]()
+    levels = topology.texts("levels")
+    for domain in topology.objects("domains"):
+        nodes[domain_name(levels, domain.texts("values"))] = domain.integer("count")
+        domain.done()
+    topology.done()
+    name, count = fields.text("name"), fields.integer("count")
+    if name not in pod_sets:
+        fields.problem(f"unknown pod set {name!r}", "name")
+    assignment = Assignment(name, count, fields.labels("flavors"), nodes)
+    fields.done()
+    return assignment
+
+
+def domain_name(levels: tuple[str, ...], values: tuple[str, ...]) -> str:
+    """Return a lowest domain's name: its host, or its path joined by ``/``."""
+    return values[-1] if levels and levels[-1] in HOSTS and values else "/".join(values)

@@ -1,0 +1,88 @@
+"""A scenario as values: the platform, its work, and what happens to it later."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from scheduling.engine.snapshot import (
+    NOTHING,
+    ClusterQueue,
+    Cohort,
+    Flavor,
+    FlavorResource,
+    Node,
+    Quota,
+    Topology,
+    Workload,
+)
+from scheduling.engine.terms import FairStrategy, StopPolicy
+
+
+class EventKind(StrEnum):
+    """What may happen between two cycles."""
+
+    FINISH = "finish"
+    DELETE = "delete"
+    SUBMIT = "submit"
+    SET_PRIORITY = "set_priority"
+    SET_QUOTA = "set_quota"
+    SET_STOP_POLICY = "set_stop_policy"
+    SET_NODE = "set_node"
+    ADVANCE_CLOCK = "advance_clock"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happens before a cycle; the fields of its kind are filled."""
+
+    at_cycle: int
+    kind: EventKind
+    name: str = ""  # of a workload, cluster queue or cohort
+    workload: Workload | None = None
+    priority: int = 0
+    of_cohort: bool = False
+    column: FlavorResource | None = None
+    quota: Quota = NOTHING
+    stop_policy: StopPolicy = StopPolicy.NONE
+    node: Node | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A local queue: weight and starting consumption in canonical units."""
+
+    name: str
+    cluster_queue: str
+    fair_weight: float
+    consumed: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """How usage is remembered (``FORMAT.md`` 9)."""
+
+    half_life_seconds: float
+    sampling_seconds: float
+    weights: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A platform, its work, what happens later, and what is expected (None: nothing)."""
+
+    id: str
+    strategies: tuple[FairStrategy, ...]
+    decay: Decay | None
+    start_at: float
+    cycle_seconds: float
+    max_cycles: int
+    topologies: tuple[Topology, ...]
+    nodes: tuple[Node, ...]
+    flavors: tuple[Flavor, ...]
+    cohorts: tuple[Cohort, ...]
+    queues: tuple[ClusterQueue, ...]
+    doors: tuple[Door, ...]
+    workloads: tuple[Workload, ...]
+    events: tuple[Event, ...]
+    expected: Any = None

@@ -1,0 +1,240 @@
+"""The world of a running scenario: it changes by events and by what a cycle decided."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from scheduling.engine.kueue import consumption
+from scheduling.engine.lobby import Lobby
+from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
+from scheduling.engine.scenario.script import Event, EventKind, Scenario
+from scheduling.engine.snapshot import (
+    Admission,
+    Assignment,
+    ClusterQueue,
+    Cohort,
+    FlavorResource,
+    LocalQueue,
+    Memory,
+    Quota,
+    Snapshot,
+    Workload,
+)
+from scheduling.engine.terms import StopPolicy
+from scheduling.engine.usage import charged
+
+Verdict = tuple[str, str | None]  # outcome and reason of a waiting workload
+NOT_CONSIDERED: Verdict = ("NotConsidered", None)
+PREEMPTED: Verdict = ("Preempted", None)
+DRAINED: Verdict = ("Drained", None)
+
+
+class World:
+    """Everything that stands at one moment, and the memory of the cycles so far."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.now = scenario, scenario.start_at
+        self.nodes = {node.name: node for node in scenario.nodes}
+        self.cohorts = {cohort.name: cohort for cohort in scenario.cohorts}
+        self.queues = {queue.name: queue for queue in scenario.queues}
+        self.workloads = {work.key: work for work in scenario.workloads}
+        self.finished: list[str] = []
+        self.verdicts: dict[str, Verdict] = {}
+        self.memory = Memory()
+        self.consumed = {door.name: consumption.natural(door.consumed) for door in scenario.doors}
+        self._updated = scenario.start_at
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """Return the world as one frozen value."""
+        scenario = self.scenario
+        return Snapshot(
+            now=self.now,
+            flavors={flavor.name: flavor for flavor in scenario.flavors},
+            topologies={topology.name: topology for topology in scenario.topologies},
+            nodes=tuple(self.nodes.values()),
+            cohorts=dict(self.cohorts),
+            cluster_queues=dict(self.queues),
+            workloads=tuple(self.workloads.values()),
+            memory=self.memory,
+            local_queues={
+                door.name: LocalQueue(door.name, door.cluster_queue, self.figure(door.name))
+                for door in scenario.doors
+            },
+            fair_strategies=scenario.strategies,
+        )
+
+    def figure(self, local_queue: str) -> float:
+        """Return the consumption that is compared; 0 where usage is not looked at."""
+        decay = self.scenario.decay
+        if decay is None:
+            return 0.0
+        door = next(door for door in self.scenario.doors if door.name == local_queue)
+        return consumption.figure(self.consumed[local_queue], decay.weights, door.fair_weight)
+
+    def ledger(self) -> QuotaLedger:
+        """Return the quota tree with what is running."""
+        ledger = QuotaLedger(quota_tree(self.snapshot()))
+        for work in self.workloads.values():
+            for fr, amount in self.usage(work).items():
+                ledger.reserve(queue_key(work.queue or ""), fr, amount)
+        return ledger
+
+    def usage(self, work: Workload) -> Counter[FlavorResource]:
+        """Return what a workload is charged; nothing for a waiting one."""
+        return charged(work, work.admission.assignments if work.admission else ())
+
+    def _tree_of(self, key: QuotaKey) -> list[str]:
+        ledger = QuotaLedger(quota_tree(self.snapshot()))
+        members = ledger.members(ledger.root(key))
+        return [member.name for member in members if member.kind is Kind.QUEUE]
+
+    # -- usage that fades ---------------------------------------------------------------------
+
+    def age_consumption(self) -> None:
+        """Bring the consumption of every local queue up to now."""
+        decay = self.scenario.decay
+        if decay is None:
+            return
+        alpha = consumption.fading(self.now - self._updated, decay.half_life_seconds)
+        running: dict[str, Counter[str]] = {name: Counter() for name in self.consumed}
+        for work in self.workloads.values():
+            for fr, amount in self.usage(work).items():
+                running[work.local_queue][fr.resource] += amount
+        for name, amounts in running.items():
+            held = consumption.natural(amounts)
+            self.consumed[name] = consumption.decayed(self.consumed[name], held, alpha)
+        self._updated = self.now
+
+    def _charge_entry(self, work: Workload) -> None:
+        decay = self.scenario.decay
+        if decay is None or not self.queues[work.queue or ""].usage_based:
+            return
+        asked: Counter[str] = Counter()
+        for pod_set in work.pod_sets:
+            asked.update({r: n * pod_set.count for r, n in pod_set.requests.items()})
+        alpha = consumption.fading(decay.sampling_seconds, decay.half_life_seconds)
+        past = self.consumed[work.local_queue]
+        self.consumed[work.local_queue] = consumption.charged(
+            past, consumption.natural(asked), alpha
+        )
+
+    # -- what a cycle decided -----------------------------------------------------------------
+
+    def remember(self, lobby: Lobby) -> None:
+        """Keep this lobby for the next cycle."""
+        self.memory = replace(self.memory, lobby=lobby)
+
+    def admit(self, key: str, assignments: tuple[Assignment, ...]) -> None:
+        """Let a workload hold its quota and nodes from now on."""
+        work = self.workloads[key]
+        self.workloads[key] = replace(work, admission=Admission(self.now, assignments))
+        self.verdicts.pop(key, None)
+        self._changed([work.queue or ""])
+        self._charge_entry(work)
+
+    def evict(self, key: str, verdict: Verdict = PREEMPTED) -> None:
+        """Let a workload wait again at its old place, and wake its tree."""
+        work = self.workloads[key]
+        self.workloads[key] = replace(work, admission=None)
+        self.verdicts[key] = verdict
+        self._left(work)
+
+    # -- events -------------------------------------------------------------------------------
+
+    def apply(self, event: Event) -> None:
+        """Let one event happen, and wake whom it concerns (``FORMAT.md`` 4.4)."""
+        match event.kind:
+            case EventKind.SUBMIT:
+                assert event.workload is not None
+                self.workloads[event.name] = event.workload
+            case EventKind.FINISH | EventKind.DELETE:
+                self._end(event)
+            case EventKind.SET_PRIORITY:
+                self._set_priority(event)
+            case EventKind.SET_QUOTA:
+                self._set_quota(event)
+            case EventKind.SET_STOP_POLICY:
+                self._set_stop_policy(event)
+            case EventKind.SET_NODE:
+                assert event.node is not None
+                self.nodes[event.node.name] = event.node
+                self._wake(self.queues)
+            case EventKind.ADVANCE_CLOCK:
+                self.now += event.seconds
+
+    def _end(self, event: Event) -> None:
+        work = self.workloads.pop(event.name, None)
+        if work is None:
+            return
+        if event.kind is EventKind.FINISH:
+            self.finished.append(event.name)
+        self.verdicts.pop(event.name, None)
+        if work.admission is not None:
+            self._left(work)
+        else:  # Kueue wakes the tree for waiting work as well
+            self._wake(self._tree_of(queue_key(work.queue or "")))
+        self.remember(self.memory.lobby.forget(event.name).wake([event.name]))
+
+    def _set_priority(self, event: Event) -> None:
+        work = self.workloads.get(event.name)
+        if work is None:
+            return
+        self.workloads[event.name] = replace(work, priority=event.priority)
+        if work.admission is not None:
+            self._changed([work.queue or ""])
+            self._wake(self._tree_of(queue_key(work.queue or "")))
+        else:
+            self.remember(self.memory.lobby.wake([event.name]))
+
+    def _set_quota(self, event: Event) -> None:
+        assert event.column is not None
+        key = cohort_key(event.name) if event.of_cohort else queue_key(event.name)
+        if event.of_cohort:
+            cohort = self.cohorts.get(event.name, Cohort(event.name))
+            quotas = {**cohort.quotas, event.column: event.quota}
+            self.cohorts[event.name] = replace(cohort, quotas=quotas)
+        else:
+            queue = self.queues[event.name]
+            self.queues[event.name] = _with_quota(queue, event.column, event.quota)
+        tree = self._tree_of(key)
+        self._changed(tree)
+        self._wake(tree)
+
+    def _set_stop_policy(self, event: Event) -> None:
+        self.queues[event.name] = replace(self.queues[event.name], stop_policy=event.stop_policy)
+        if event.stop_policy is StopPolicy.HOLD_AND_DRAIN:
+            for work in list(self.workloads.values()):
+                if work.queue == event.name and work.admission is not None:
+                    self.evict(work.key, DRAINED)
+        self._wake(self._tree_of(queue_key(event.name)))
+
+    def _left(self, work: Workload) -> None:
+        self.remember(self.memory.lobby.forget(work.key))
+        self._changed([work.queue or ""])
+        self._wake(self._tree_of(queue_key(work.queue or "")))
+
+    def _changed(self, queues: Iterable[str]) -> None:
+        self.remember(self.memory.lobby.changed(queues))
+
+    def _wake(self, queues: Collection[str]) -> None:
+        keys = {w.key for w in self.workloads.values() if w.queue in set(queues)}
+        self.remember(self.memory.lobby.wake(keys, queues))
+
+
+def _with_quota(queue: ClusterQueue, column: FlavorResource, quota: Quota) -> ClusterQueue:
+    """Return the queue with one line of its table replaced."""
+    groups = tuple(
+        replace(
+            group,
+            flavors=tuple(
+                replace(flavor, quotas={**flavor.quotas, column.resource: quota})
+                if flavor.flavor == column.flavor and column.resource in group.resources
+                else flavor
+                for flavor in group.flavors
+            ),
+        )
+        for group in queue.groups
+    )
+    return replace(queue, groups=groups)
