@@ -283,6 +283,12 @@ class Change:
     entry: AuditEntry
     parts: list[Clash]
 
+    @property
+    def person(self) -> str:
+        """Return whose membership was changed, or ""."""
+        known = self.entry.after or self.entry.before or {}
+        return str(known.get("user", "")) if self.entry.subject_kind == "Team" else ""
+
 
 def with_changes(entries: Iterable[AuditEntry]) -> list[Change]:
     """Return entries with the values that differ between before and after."""

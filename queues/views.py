@@ -116,7 +116,11 @@ def team_member(request: HttpRequest, name: str) -> HttpResponse:
         form.add_error("username", gettext("nobody has this user name"))
         return _show_team(request, team, 422, member_form=form)
     role = None if "remove" in request.POST else form.cleaned_data["role"]
-    set_membership(team, user, role, actor.user)
+    try:
+        set_membership(team, user, role, actor.user)
+    except Rejected as rejected:
+        add_problems(form, rejected.problems)
+        return _show_team(request, team, 422, member_form=form)
     return redirect("team", name=name)
 
 

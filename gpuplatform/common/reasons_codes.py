@@ -44,6 +44,7 @@ RULES: dict[str, Reason] = _all(
         "out_of_range": _("The number is outside its bounds."),
         "required": _("The field is needed."),
         "reserved_name": _("The platform itself uses this name."),
+        "own_lead": _("A lead cannot give up the own lead of a team."),
         "residual_has_no_quota": _("A quota that is computed cannot be declared as well."),
         "resources_differ": _("Each flavor lists the resources of its group, in the same order."),
         "seconds_need_no_execute": _("Seconds have a meaning with the effect NoExecute only."),

@@ -1,11 +1,15 @@
 """Writers of teams, who belongs to them, and their namespaces."""
 
+from collections.abc import Iterator
+
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from gpuplatform.common import audit
-from queues.choices import TeamRole
+from gpuplatform.common.problems import Problem
+from queues.choices import Role, TeamRole
 from queues.descriptions import describe_namespace, describe_team
-from queues.models import Membership, Namespace, Team, User
+from queues.models import Membership, Namespace, PlatformRole, Team, User
 from queues.rules import check_namespace, check_team
 from queues.rules.words import check_choice
 from queues.services.writing import Edit, refuse, require_row, store
@@ -106,6 +110,19 @@ def delete_namespace(
     edit.remove(row, describe_namespace(row))
 
 
+def _own_lead(
+    before: Membership | None, role: str | None, actor: User | None
+) -> Iterator[Problem]:
+    """Yield a problem if a lead would leave the team without noticing: one press, no way back."""
+    if before is None or before.role != TeamRole.LEAD or role == TeamRole.LEAD:
+        return
+    if actor is None or actor.pk != before.user_id:
+        return
+    if not PlatformRole.objects.filter(user=actor, role=Role.ADMIN).exists():
+        words = _("a lead cannot give up the own lead; another lead or an admin can take it")
+        yield Problem("role", "own_lead", words)
+
+
 @transaction.atomic
 def set_membership(
     team: Team, user: User, role: str | None, actor: User | None, reason: str = ""
@@ -113,11 +130,12 @@ def set_membership(
     """Give ``user`` a role in ``team``; None removes the user from it.
 
     Raises:
-        Rejected: there is no such role.
+        Rejected: there is no such role, or a lead gives up the own lead.
     """
     if role is not None:
         refuse(check_choice(role, TeamRole.values, "role"))
     before = Membership.objects.filter(team=team, user=user).first()
+    refuse(_own_lead(before, role, actor))
     if (before.role if before else None) == role:
         return
     if role is None:

@@ -29,6 +29,16 @@ def test_membership_is_set_changed_and_taken_away(ada, datos, eve):
         services.set_membership(datos, eve, "king", ada)
 
 
+def test_a_lead_cannot_leave_the_team_without_another_one_agreeing(ada, datos, lea, eve):
+    for role in (None, "member"):
+        with pytest.raises(Rejected) as caught:
+            services.set_membership(datos, lea, role, lea)
+        assert codes(caught) == [("role", "own_lead")]
+    services.set_membership(datos, eve, "lead", lea)
+    services.set_membership(datos, lea, None, eve)
+    assert [m.user.username for m in Membership.objects.filter(role="lead")] == ["eve"]
+
+
 def test_platform_roles_are_granted_and_revoked_once(ada, eve):
     for granted in (True, True, False, False):
         services.set_platform_role(eve, "auditor", granted, actor=ada)
