@@ -184,6 +184,8 @@ STATICFILES_FINDERS = [
 ]
 # Where files were collected and compressed (the image), only those are served.
 WHITENOISE_USE_FINDERS = not env("STATIC_ROOT")
+# Files of the source tree may change under a running server (git pull): look again each time.
+WHITENOISE_AUTOREFRESH = WHITENOISE_USE_FINDERS
 WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ["map", "js", "css"] if DEBUG else ["map"]
 DJANGO_TABLES2_TEMPLATE = "components/table.html"
 CONTENT_SECURITY_POLICY = {

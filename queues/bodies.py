@@ -34,8 +34,6 @@ from queues.specs import (
     ResourceGroupSpec,
 )
 
-# An answer has them as well; the address and If-Match say them.
-ANSWERED = ("version", "warnings")
 QUEUE_FIELDS = ["queueing_strategy", "stop_policy", "fair_weight", "preemption"]
 QUEUE_FIELDS += ["reclaimable", "undeclared", "carried"]
 COHORT_FIELDS = ["fair_weight", "fairness", "quota_source"]
@@ -105,7 +103,8 @@ def _read(kind: str, name: str, body: Any, read: Callable[[Fields], Spec]) -> Sp
     said = fields.text("name", name)
     if said != name:
         fields.report("NAME_DIFFERS", "name", value=said[:KEPT], name=name)
-    fields.accept(*ANSWERED)
+    fields.integer("version")  # an answer has both; If-Match says which version counts
+    fields.accept("warnings")
     spec = read(fields)
     fields.close()
     problems = [_problem(finding) for finding in found]

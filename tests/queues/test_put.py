@@ -4,6 +4,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from queues import services
+from queues.forms.quotas import QuotaRowForm
 from queues.models import ClusterQueue, Cohort
 from queues.specs import CohortSpec
 from tests.queues.promises import GPU
@@ -90,6 +91,7 @@ def groups(**cell):
     ("change", "pointer", "code"),
     [
         ({"name": 7}, "/name", "BAD_TYPE"),
+        ({"version": "1"}, "/version", "BAD_TYPE"),
         ({"cohort": 7}, "/cohort", "BAD_TYPE"),
         ({"team": 7}, "/team", "BAD_TYPE"),
         ({"stop_policy": 0}, "/stop_policy", "BAD_TYPE"),
@@ -131,6 +133,14 @@ def test_nothing_is_bent_into_shape(rich, client, change, pointer, code):
     body = client.get(QUEUE).json()
     assert (pointer, code) in found(put(client, QUEUE, body | change))
     assert client.get(QUEUE).json() == body
+
+
+@pytest.mark.parametrize("amount", ["1.5", "1n"])
+def test_the_form_refuses_a_part_of_a_gpu_too(amount):
+    data = {"flavor": "f", "resource": GPU, "nominal": amount}
+    row = QuotaRowForm(data, flavors=[("f", "f")])
+    assert not row.is_valid()
+    assert "whole pieces" in str(row.errors["nominal"])
 
 
 @pytest.mark.parametrize("value", [1.0, "100", True])
