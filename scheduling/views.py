@@ -298,7 +298,7 @@ def borrowing_page(request: HttpRequest) -> HttpResponse:
         cells = loans.loan_cells(loans.as_loan(row, actor, now, pages) for row in rows.iterator())
         return rows_response(request, "loans", loans.LOAN_COLUMNS, cells)
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    current = loans.open_loans(actor)
+    current = loans.open_loans(actor, pages=pages)
     context = {
         "page": page,
         "loans": [loans.as_loan(row, actor, now, pages) for row in page.object_list],

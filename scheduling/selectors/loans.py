@@ -154,14 +154,14 @@ def loan_cells(loans: Iterable[Loan]) -> Iterable[dict[str, Any]]:
         }
 
 
-def open_loans(actor: Actor, **filters: str) -> list[OpenLoan]:
+def open_loans(actor: Actor, *, pages: Pages | None = None, **filters: str) -> list[OpenLoan]:
     """Return what is on loan now: a row for each borrowing queue and flavor, largest first.
 
     ``filters`` are those of :func:`loan_rows`: with ``lender``, its part of each loan only. The
     age is that of the oldest loan of a workload, however often it was split anew. 4 queries.
     """
     rows = list(loan_rows(actor, open_only=True, **filters))
-    since, pages = _unbroken_since(rows), Pages(actor)
+    since, pages = _unbroken_since(rows), pages or Pages(actor)
     grouped: dict[tuple[str, str], list[UsageInterval]] = {}
     for row in rows:
         grouped.setdefault((row.cluster_queue, row.flavor), []).append(row)

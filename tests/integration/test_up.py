@@ -142,7 +142,7 @@ def test_the_demo_starts_answers_decides_and_stops_without_leaving_anything(
     demo.wait_for(r"admitted \S+/hello-gang \(2x1 GPUs\) on \S+", 5)
 
     # One that does not fit now waits, and says what is missing.
-    status, posted = curl(command, name="too-soon", pod_sets=pods(15, 8))
+    status, posted = curl(command, name="too-soon", pod_sets=pods(8, 8))
     assert status == 201
     address = f"/api/v1/workloads/{posted['uid']}/"
     while (seen := see(command, address))["pending_reason"] in {"", "PendingEvaluation"}:
