@@ -1,6 +1,7 @@
 """REST's doors to the promises: JSON in, spec out, one service or selector call."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -46,19 +47,19 @@ class ByNamespace(ByName):
     ordering: Any = ("namespace", "name")
 
 
-class _Rows(CheckedView, Generic[Row]):
+class _Rows(CheckedView, ABC, Generic[Row]):
     """What lists and single objects of one kind share."""
 
     permission_classes = (HasScope,)
     scopes: ClassVar[Mapping[str, str]] = {"PUT": "quota:write"}
 
+    @abstractmethod
     def rows(self, actor: Actor) -> QuerySet[Row]:
         """Return the rows that ``actor`` sees."""
-        raise NotImplementedError
 
+    @abstractmethod
     def spec(self, row: Row) -> object:
         """Return what ``row`` promises."""
-        raise NotImplementedError
 
     def answer(self, row: Row) -> dict[str, Any]:
         """Return ``row`` as JSON with its version."""
@@ -102,8 +103,9 @@ class _Detail(_Rows[Row]):
         return response
 
     def doubts(self, row: Row) -> list[Diagnostic]:
-        """Return what a writer of ``row`` should know."""
-        raise NotImplementedError
+        """Return what a writer of ``row`` should know: nothing, unless its kind says more."""
+        del row
+        return []
 
 
 def _seen_version(request: Request, actor: Actor, found: Versioned | None) -> int | None:
