@@ -90,10 +90,10 @@ def _decode(hint: Any, value: Any) -> Any:  # noqa: PLR0911 - one line a kind of
     hint = _plain(hint)
     if get_origin(hint) in (Union, types.UnionType):
         return _decode_union(value)
-    if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
-        return _decode_mapping(hint, value)
     if value is None or hint in (str, int, bool):
         return value
+    if get_origin(hint) is not None and issubclass(get_origin(hint), Mapping):
+        return _decode_mapping(hint, value)
     if hint is float:
         return float(value)
     if _is_named_tuple(hint):

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    Fairness,
     FairStrategy,
     FlavorPreference,
     FlavorSearch,
+    Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -24,6 +26,7 @@ from scheduling.engine.terms import (
 
 CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
 PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
+HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
 
 Amounts = Mapping[str, int]
 
@@ -115,12 +118,16 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Queues that lend to each other; cohorts form a tree by ``parent``."""
+    """Queues that lend to each other; cohorts form a tree by ``parent``.
+
+    ``fairness`` counts at the root of a tree alone.
+    """
 
     name: str
     parent: str | None = None
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
     fair_weight: float = 1.0
+    fairness: Fairness = Fairness.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +158,22 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class Fungibility:
-    """How a queue searches its flavors. Kueue's defaults; read by ``Profile.kueue()``."""
+    """How a queue searches its flavors. Kueue's defaults."""
 
     when_can_borrow: FlavorSearch = FlavorSearch.MAY_STOP_SEARCH
     when_can_preempt: FlavorSearch = FlavorSearch.TRY_NEXT_FLAVOR
     preference: FlavorPreference = FlavorPreference.BORROWING_OVER_PREEMPTION
+
+
+@dataclass(frozen=True, slots=True)
+class MinimumRuntime:
+    """How long a queue's admitted work is safe from preemption (``decisions.md`` 4.9).
+
+    ``yields_to_own``: higher priority of its own queue may evict it even before.
+    """
+
+    seconds: float = 0.0
+    yields_to_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +183,8 @@ class ClusterQueue:
     ``inactive`` holds the code of why the queue cannot admit (``FlavorNotFound`` ...), or "".
     ``reclaimable`` false: what it borrows is not taken back by others (Volcano).
     ``namespaces`` None: nobody may use it; otherwise the names that its selector allows.
-    ``usage_based``: its local queues with the smaller decayed usage go first.
+    ``usage_based``: its local queues with the smaller decayed usage go first; with
+    ``priority_first``, only among work of one priority.
     """
 
     name: str
@@ -180,6 +199,8 @@ class ClusterQueue:
     fair_weight: float = 1.0
     fungibility: Fungibility = Fungibility()
     usage_based: bool = False
+    priority_first: bool = False
+    minimum_runtime: MinimumRuntime = MinimumRuntime()
 
     @property
     def quotas(self) -> dict[FlavorResource, Quota]:
@@ -209,10 +230,22 @@ class TopologyRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Expression:
+    """One condition on a label; ``values`` is empty for Exists and DoesNotExist."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PodSet:
     """Identical pods of a workload. ``requests`` is what ONE pod asks for.
 
     ``min_count``: with how many pods it is content (partial admission); None: with all only.
+    ``affinity``: terms of which one must hold, each a set of expressions that hold together;
+    none: any node. ``charges``: what one pod is charged in quota where resource
+    transformations make it differ from what it takes of a node; None: its requests.
     """
 
     name: str
@@ -222,6 +255,8 @@ class PodSet:
     tolerations: tuple[Toleration, ...] = ()
     topology: TopologyRequest | None = None
     min_count: int | None = None
+    affinity: tuple[tuple[Expression, ...], ...] = ()
+    charges: Amounts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +290,10 @@ class Workload:
     (missing or stopped local queue, foreign namespace), or "".
     ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
     ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
+    ``last_checkpoint_at``: up to when its progress is safe; None: since its start nothing is.
+    ``reclaimable``: pods by pod set that have finished and give their quota back already.
+    ``replaces``: the key of the running workload that this one is a grown copy of; it asks for
+    the difference only, and takes its place in the moment of admission (``admission.md`` K37).
     """
 
     key: str
@@ -270,6 +309,9 @@ class Workload:
     ceiling_queue: str | None = None
     version: int = 0
     local_queue: str = ""
+    last_checkpoint_at: float | None = None
+    reclaimable: Mapping[str, int] = field(default_factory=dict)
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,16 +328,30 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Decayed:
+    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
+
+    In GPU-hours and GPUs.
+    """
+
+    amount: float
+    rate: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """What one cycle remembers for the next; stored with the cycle's decisions.
 
     ``evicted_by`` holds (victim, preemptor) pairs for as long as both are alive: nobody may
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
+    ``history`` is the decayed use of each ClusterQueue, by name.
     """
 
     claims: tuple[Claim, ...] = ()
     evicted_by: tuple[tuple[str, str], ...] = ()
     lobby: Lobby = EMPTY_LOBBY  # of Profile.kueue() alone
+    history: Mapping[str, Decayed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +365,11 @@ class LocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything a cycle decides on. Equal snapshots give equal plans."""
+    """Everything a cycle decides on. Equal snapshots give equal plans.
+
+    ``fair_strategies``: fair sharing is on in every tree that does not say otherwise, with
+    these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
+    """
 
     now: float
     flavors: Mapping[str, Flavor]
@@ -320,4 +380,5 @@ class Snapshot:
     workloads: tuple[Workload, ...]
     memory: Memory = Memory()
     local_queues: Mapping[str, LocalQueue] = field(default_factory=dict)
-    fair_strategies: tuple[FairStrategy, ...] = ()  # of fair sharing; none: it is off
+    fair_strategies: tuple[FairStrategy, ...] = ()
+    half_life_s: float = HALF_LIFE_S

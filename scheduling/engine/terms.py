@@ -120,6 +120,18 @@ class FlavorPreference(StrEnum):
     PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
 
 
+class Fairness(StrEnum):
+    """What the queues of a cohort tree share by, set at its root (``decisions.md`` 5).
+
+    none: classic order and rights. share: dominant share of what is borrowed now. history: the
+    order of admission looks at decayed GPU-hours instead; evictions still go by share.
+    """
+
+    NONE = "none"
+    SHARE = "share"
+    HISTORY = "history"
+
+
 class FairStrategy(StrEnum):
     """When a fair share lets a preemptor take a victim (``FORMAT.md`` 8.3)."""
 
@@ -140,6 +152,17 @@ class Undeclared(StrEnum):
 
     BLOCK = "BlockUndeclared"
     IGNORE = "IgnoreUndeclared"
+
+
+class Operator(StrEnum):
+    """How a node affinity expression compares a label (Kubernetes)."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GREATER = "Gt"
+    LESS = "Lt"
 
 
 class TopologyMode(StrEnum):
