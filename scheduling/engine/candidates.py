@@ -122,6 +122,15 @@ class Grounds:
         queue = self.queues[work.queue or ""]
         return self.profile.minimum_runtime and is_safe(queue, work, preemptor, self.now)
 
+    def passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
+        """Return which passes are run, in order; True: with borrowing (``FORMAT`` 7.3)."""
+        rights = self.queues[attempt.queue.name].preemption
+        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
+        unused = all(self.ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
+        if not candidates.foreign or (never and not unused):
+            return (True,)
+        return (False, True) if never and not candidates.hierarchy else (True, False)
+
 
 class Selection:
     """Collects the candidates of one attempt. ``protected`` are no candidates."""
