@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from scheduling.engine.desk import Desk
 from scheduling.engine.gates import shut
-from scheduling.engine.holds import holds, walk
+from scheduling.engine.holds import Holds, walk
 from scheduling.engine.lines import Walk
 from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
 from scheduling.engine.plan import Blocker, Plan
@@ -28,8 +28,9 @@ def decide(snapshot: Snapshot) -> Plan:
 
 def plan(state: State, desk: Desk) -> Plan:
     """Return the moves of a closed desk, why everybody else waits, and the memory."""
-    work = dict(sorted(desk.work.items()))
-    return Plan((*desk.moves, *holds(state)), state.memory(), work)
+    holds = Holds(state)
+    decisions, work = (*desk.moves, *holds), dict(sorted(desk.work.items()))
+    return Plan(decisions, state.memory(), work, min(holds.instants, default=None))
 
 
 def advance(state: State, now: float) -> Desk:
@@ -38,9 +39,7 @@ def advance(state: State, now: float) -> Desk:
     Only queues that something has changed for are looked at; for the others nothing can be
     decided that was not decided before.
     """
-    state.now = now
-    for workload in state.claims.refresh(now):  # 1. claims that have expired free what they kept
-        state.wards.touch(workload.queue)
+    state.pass_time(now)  # 1. claims expire, and work loses its protection
     desk = Desk(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _place_unmanaged(desk)  # 3. pods outside every queue need nodes but no quota

@@ -10,6 +10,7 @@ from scheduling.engine.gates import Why
 from scheduling.engine.plan import Admit, Blocker, Evict
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.state import State
+from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
 
 
@@ -45,15 +46,16 @@ class Desk:
     def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
         """Drain: take an admitted workload out of a stopped queue."""
         self._leave(workload)
-        self.moves.append(Evict(workload.key, reason))
+        lost = lost_gpu_hours(workload, self.state.now)
+        self.moves.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
         self._leave(victim.workload)
         self.state.claims.remember(victim.workload.key, preemptor.key)
-        self.moves.append(
-            Evict(victim.workload.key, EvictionReason.PREEMPTED, preemptor.key, victim.right)
-        )
+        lost = lost_gpu_hours(victim.workload, self.state.now)
+        reason, by = EvictionReason.PREEMPTED, preemptor.key
+        self.moves.append(Evict(victim.workload.key, reason, by, victim.right, lost))
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""

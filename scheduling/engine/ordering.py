@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scheduling.engine.books import Books
-from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.flavors import Assigner
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
@@ -79,11 +79,3 @@ def borrow_level(books: Books, assigner: Assigner, workload: Workload) -> int:
 def _level(books: Books, queue: QuotaKey, usage: Counter[FlavorResource]) -> int:
     ledger = books.now.ledger
     return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
-
-
-def total_usage(workload: Workload, pinned: dict[str, Option]) -> Counter[FlavorResource]:
-    """Return what the whole gang would be charged under one option for each pod set."""
-    usage: Counter[FlavorResource] = Counter()
-    for pod_set in workload.pod_sets:
-        usage.update(quota_usage(pod_set, pod_set.count, pinned[pod_set.name]))
-    return usage

@@ -5,6 +5,7 @@ to the same plan. A change of the platform (queues, cohorts, flavors, nodes) ask
 state: ``State(replace(state.snapshot(), nodes=...))``.
 """
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.shapes import Shapes
 from scheduling.engine.snapshot import Admission, Assignment, Memory, Snapshot, Workload
+from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
 from scheduling.engine.wards import Wards
@@ -49,6 +51,7 @@ class State:
         self.releasing: dict[str, Workload] = {}
         self.waiting: dict[str, Why] = {}  # who waits for victims, since its last evaluation
         self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
+        self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
         self._shapes = Shapes()
         for workload in snapshot.workloads:
             self.put(workload)
@@ -113,6 +116,8 @@ class State:
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
         if stopped or (queue is not None and workload.blocked == BlockerCode.QUEUE_STOPPED):
             self.draining.add(workload.key)
+        if queue is not None and queue.minimum_runtime.seconds:
+            heapq.heappush(self._shelters, (safe_until(queue, workload), queue.name))
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -136,6 +141,14 @@ class State:
             self.unmanaged.discard(workload.key)
         else:
             self.lines.remove(workload)
+
+    def pass_time(self, now: float) -> None:
+        """Let it be ``now``: what only time changes has changed."""
+        self.now = self.preemptor.now = now
+        for workload in self.claims.refresh(now):
+            self.wards.touch(workload.queue)
+        while self._shelters and self._shelters[0][0] <= now:
+            self.wards.touch(heapq.heappop(self._shelters)[1])
 
     # -- what a cycle decided -----------------------------------------------------------------
 
