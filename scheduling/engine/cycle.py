@@ -1,8 +1,9 @@
 """One scheduling cycle as a pure function. Read :func:`decide` first: it is the product."""
 
+from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
 from scheduling.engine.explain import Why
-from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
+from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.snapshot import Claim, ClusterQueue, Snapshot, Workload
 from scheduling.engine.terms import (
@@ -106,7 +107,7 @@ def _inactive(desk: Desk, queue: ClusterQueue) -> Why | None:
 
 def _drain(desk: Desk, lines: dict[str, list[Workload]]) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
-    heads = Heads(lambda workload: _rank(desk, workload))
+    heads = Contest(desk.books, desk.assigner, desk.regime, desk.claims.keys())
     waiting = {queue: iter(line) for queue, line in sorted(lines.items())}
     for line in waiting.values():
         heads.offer(next(line))
@@ -115,18 +116,14 @@ def _drain(desk: Desk, lines: dict[str, list[Workload]]) -> None:
         assert workload.queue is not None
         desk.work["heads"] += 1
         moves_on = _consider(desk, workload, parked)
+        heads.stir(desk.stirred())
         strict = desk.snapshot.cluster_queues[workload.queue].queueing_strategy
         blocks = strict is QueueingStrategy.STRICT_FIFO and not moves_on
         if blocks or desk.work["heads"] >= MAX_HEADS:
             _hold_rest(desk, workload, lines[workload.queue])
         elif (successor := next(waiting[workload.queue], None)) is not None:
             heads.offer(successor)
-
-
-def _rank(desk: Desk, workload: Workload) -> Rank:
-    newcomer = workload.key not in desk.claims
-    level = borrow_level(desk.books, desk.assigner, workload)
-    return Rank(newcomer, level, -workload.priority, workload.created_at, workload.key)
+    desk.work["standings"] = heads.played
 
 
 def _hold_rest(desk: Desk, head: Workload, line: list[Workload]) -> None:

@@ -12,10 +12,12 @@ from scheduling.engine.books import Books
 from scheduling.engine.candidates import Candidate, Running
 from scheduling.engine.claims import Claims, live_claims
 from scheduling.engine.explain import Explainer, Why
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
+from scheduling.engine.history import remembered
 from scheduling.engine.plan import Admit, Blocker, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Preemptor
-from scheduling.engine.quota import cohorts_in_cycles
+from scheduling.engine.quota import QuotaKey, cohorts_in_cycles
 from scheduling.engine.snapshot import Assignment, Memory, Snapshot, Workload
 from scheduling.engine.terms import EvictionReason, PendingReason
 from scheduling.engine.usage import charged
@@ -34,11 +36,13 @@ class Desk:
         self.explainer = Explainer(self.books, self.assigner)
         self.circular = cohorts_in_cycles(snapshot.cohorts)
         self.claims = Claims(self.books, snapshot, live_claims(snapshot))
+        self.regime = Regime(snapshot, self.books.soon.ledger)
         self.decisions: list[Decision] = []
         self.held: set[str] = set()
         self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}
         self.work: Counter[str] = Counter()
         self._lines: dict[str, list[str]] = {}
+        self._stirred: set[QuotaKey] = set()
 
     def pending(self) -> list[Workload]:
         """Return the pending work by key."""
@@ -52,6 +56,9 @@ class Desk:
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
         """Start the whole gang."""
         borrows = self._borrows(workload, assignments)
+        queue = self.books.queue(workload)
+        if queue is not None:
+            self.regime.started(queue, charged(workload, assignments))
         self.books.hold(workload, assignments, self.books.both)
         self.books.stay(workload, assignments)
         self.decisions.append(Admit(workload.key, assignments, borrows))
@@ -85,6 +92,14 @@ class Desk:
         self.books.leave(workload, workload.admission.assignments)
         self.running.remove(workload)
         self.releasing[workload.key] = workload
+        queue = self.books.queue(workload)
+        if queue is not None:
+            self._stirred.add(queue)
+
+    def stirred(self) -> set[QuotaKey]:
+        """Return the queues that have lost work since the last question."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
 
     def plan(self) -> Plan:
         """Return everything that was decided, with positions, memory and counted work."""
@@ -100,7 +115,11 @@ class Desk:
         self.work["nodes_scanned"] = self.atlas.scanned
         self.work["pod_sets_tried"] = self.assigner.steps
         self.work["trials"] = self.preemptor.trials
-        memory = Memory(self.claims.standing(), self.claims.evicted_by())
+        memory = Memory(
+            self.claims.standing(),
+            self.claims.evicted_by(),
+            history=remembered(self.snapshot, self.books.now.ledger),
+        )
         return Plan(decisions, memory, dict(sorted(self.work.items())))
 
     def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:

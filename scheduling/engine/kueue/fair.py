@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import Attempt, Candidate, Selection, victim_order
 from scheduling.engine.kueue.picture import Picture
-from scheduling.engine.kueue.shares import Share, Shares, compared
 from scheduling.engine.kueue.victims import Need, give_back, grounds
 from scheduling.engine.quota import Kind, QuotaKey
+from scheduling.engine.shares import Share, Shares, compared
 from scheduling.engine.terms import FairStrategy, PreemptionReason, ReclaimWithinCohort
 
 Lines = dict[QuotaKey, list[Candidate]]  # candidates by queue, first in turn first
