@@ -19,6 +19,7 @@ from scheduling.engine.plan import Admit, Blocker, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.quota import QuotaKey, cohorts_in_cycles
 from scheduling.engine.snapshot import Assignment, Memory, Snapshot, Workload
+from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
 from scheduling.engine.usage import charged
 
@@ -41,6 +42,7 @@ class Desk:
         self.held: set[str] = set()
         self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}
         self.work: Counter[str] = Counter()
+        self._instants: list[float] = []
         self._lines: dict[str, list[str]] = {}
         self._stirred: set[QuotaKey] = set()
 
@@ -76,15 +78,20 @@ class Desk:
     def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
         """Drain: take an admitted workload out of a stopped queue."""
         self._leave(workload)
-        self.decisions.append(Evict(workload.key, reason))
+        lost = lost_gpu_hours(workload, self.snapshot.now)
+        self.decisions.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
         self._leave(victim.workload)
         self.claims.remember(victim.workload.key, preemptor.key)
-        self.decisions.append(
-            Evict(victim.workload.key, EvictionReason.PREEMPTED, preemptor.key, victim.right)
-        )
+        lost = lost_gpu_hours(victim.workload, self.snapshot.now)
+        reason, by = EvictionReason.PREEMPTED, preemptor.key
+        self.decisions.append(Evict(victim.workload.key, reason, by, victim.right, lost))
+
+    def look_again(self, at: float) -> None:
+        """Note an instant at which time alone may change what is decided."""
+        self._instants.append(at)
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
@@ -115,12 +122,12 @@ class Desk:
         self.work["nodes_scanned"] = self.atlas.scanned
         self.work["pod_sets_tried"] = self.assigner.steps
         self.work["trials"] = self.preemptor.trials
-        memory = Memory(
-            self.claims.standing(),
-            self.claims.evicted_by(),
-            history=remembered(self.snapshot, self.books.now.ledger),
-        )
-        return Plan(decisions, memory, dict(sorted(self.work.items())))
+        claims = self.claims.standing()
+        instants = [*self._instants, *(claim.expires_at for claim in claims)]
+        history = remembered(self.snapshot, self.books.now.ledger)
+        memory = Memory(claims, self.claims.evicted_by(), history=history)
+        work = dict(sorted(self.work.items()))
+        return Plan(decisions, memory, work, min(instants, default=None))
 
     def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:
         """Return how much of the charge lies above nominal, by resource."""
