@@ -33,11 +33,11 @@ class Desk:
         self.books = Books(snapshot, self.atlas)
         self.assigner = Assigner(self.books)
         self.running = Running(snapshot.workloads)
-        self.preemptor = Preemptor(self.books, self.assigner, self.running)
+        self.regime = Regime(snapshot, self.books.soon.ledger)
+        self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
         self.explainer = Explainer(self.books, self.assigner)
         self.circular = cohorts_in_cycles(snapshot.cohorts)
         self.claims = Claims(self.books, snapshot, live_claims(snapshot))
-        self.regime = Regime(snapshot, self.books.soon.ledger)
         self.decisions: list[Decision] = []
         self.held: set[str] = set()
         self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}

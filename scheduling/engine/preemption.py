@@ -18,13 +18,15 @@ from scheduling.engine.candidates import (
     Running,
     Selection,
 )
+from scheduling.engine.fair_preemption import FairPreemption
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.ordering import total_usage
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.tenure import safe_until
-from scheduling.engine.terms import BorrowWithinCohort
+from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
 
@@ -49,13 +51,19 @@ class Preemptor:
     """Looks for victims in the ``soon`` account; leaves the books as it found them."""
 
     def __init__(
-        self, books: Books, assigner: Assigner, running: Running, profile: Profile = RECOMMENDED
+        self,
+        books: Books,
+        assigner: Assigner,
+        running: Running,
+        regime: Regime,
+        profile: Profile = RECOMMENDED,
     ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         now = books.snapshot.now
         grounds = Grounds(self._ledger, books.staying, self._queues, running, now, profile)
         self._grounds = grounds
+        self._regime, self._fair = regime, FairPreemption(books, regime)
         self.trials = 0
 
     def find(
@@ -137,6 +145,8 @@ class Preemptor:
         attempt = Attempt(workload, queue, usage, self._contested(queue, usage))
         if not self._eligible(attempt):
             return None
+        if self._regime.is_fair(queue):
+            return self._by_share(attempt, pinned, protected, grounds)
         candidates = Selection(attempt, grounds, protected).collect()
         if not candidates.all or not self._possible(attempt, pinned, candidates):
             return None
@@ -145,6 +155,19 @@ class Preemptor:
             if rescue is not None:
                 return rescue
         return None
+
+    def _by_share(
+        self,
+        attempt: Attempt,
+        pinned: dict[str, Option],
+        protected: Collection[str],
+        grounds: Grounds,
+    ) -> Rescue | None:
+        def fit() -> tuple[Assignment, ...] | None:
+            return self._fit(attempt, pinned, borrowing=True)
+
+        plan = self._fair.find(attempt, grounds, protected, fit)
+        return Rescue(plan.victims, plan.assignments) if plan else None
 
     def _contested(
         self, queue: QuotaKey, usage: dict[FlavorResource, int]
@@ -160,6 +183,8 @@ class Preemptor:
         """Return whether eviction may be tried at all (``FORMAT`` 5.3)."""
         rights = self._books.snapshot.cluster_queues[attempt.queue.name].preemption
         borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        if self._regime.is_fair(attempt.queue):
+            borrowing |= rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
         return all(
             amount <= self._ledger.potential(attempt.queue, fr)
             and (

@@ -1,4 +1,4 @@
-"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4), and giving back for both."""
+"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4)."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from scheduling.engine.candidates import (
     VictimOrder,
 )
 from scheduling.engine.candidates import victim_order as plain_order
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
@@ -93,7 +94,7 @@ class ClassicVictims:
                 picture.remove(candidate.workload)
                 taken.append(candidate)
                 if fits():
-                    return give_back(picture, taken, fits)
+                    return give_back(taken, picture.trial, picture.put_back, fits)
         return ()
 
     def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
@@ -108,18 +109,3 @@ class ClassicVictims:
         return any(
             all(not ledger.borrowed(node, fr) for fr in attempt.contested) for node in branch
         )
-
-
-def give_back(
-    picture: Picture, taken: Sequence[Candidate], fits: Callable[[], bool]
-) -> tuple[Candidate, ...]:
-    """Restore, last first, whom the preemptor does not need after all; never the last one."""
-    needed = [taken[-1]]
-    for candidate in reversed(taken[:-1]):
-        with picture.trial() as trial:
-            picture.put_back(candidate.workload)
-            if fits():
-                trial.keep()
-            else:
-                needed.append(candidate)
-    return tuple(reversed(needed))
