@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
+from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds, walk
 from scheduling.engine.lines import Walk
-from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
+from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
@@ -83,33 +84,30 @@ def _line_up(state: State) -> dict[str, Walk]:
 
 def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
-    heads = Heads(lambda workload: _rank(desk.state, workload))
+    state = desk.state
+    heads = Contest(state.books, state.assigner, state.regime, state.claims.keys())
     for line in lines.values():
-        _offer(desk.state, heads, line)
+        _offer(state, heads, line)
     parked: set[object] = set()
     while (workload := heads.pop()) is not None:
         assert workload.queue is not None
         desk.work["heads"] += 1
         line = lines[workload.queue]
         moves_on = _consider(desk, workload, line, parked)
-        queue = desk.state.platform.cluster_queues[workload.queue]
+        heads.stir(desk.stirred())
+        queue = state.platform.cluster_queues[workload.queue]
         strict = queue.queueing_strategy is QueueingStrategy.STRICT_FIFO
         if (strict and not moves_on) or desk.work["heads"] >= MAX_HEADS:
-            desk.state.strict[workload.queue] = workload.key
+            state.strict[workload.queue] = workload.key
         else:
-            _offer(desk.state, heads, line)
+            _offer(state, heads, line)
+    desk.work["standings"] = heads.played
 
 
-def _offer(state: State, heads: Heads, line: Iterator[str]) -> None:
+def _offer(state: State, heads: Contest, line: Iterator[str]) -> None:
     key = next(line, None)
     if key is not None:
         heads.offer(state.workloads[key])
-
-
-def _rank(state: State, workload: Workload) -> Rank:
-    newcomer = workload.key not in state.claims
-    level = borrow_level(state.books, state.assigner, workload)
-    return Rank(newcomer, level, -workload.priority, workload.created_at, workload.key)
 
 
 def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -> bool:

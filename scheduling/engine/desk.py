@@ -12,6 +12,7 @@ from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
+from scheduling.engine.tree import QuotaKey
 
 
 class Desk:
@@ -22,12 +23,16 @@ class Desk:
         self.moves: list[Admit | Evict] = []
         self.work: Counter[str] = Counter()
         self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
+        self._stirred: set[QuotaKey] = set()
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
         """Start the whole gang."""
         books = self.state.books
         borrows = self._borrows(workload, assignments)
+        queue = books.queue(workload)
+        if queue is not None:
+            self.state.regime.started(queue, dict(books.charge(workload, assignments)))
         books.hold(workload, assignments, books.both)
         books.stay(workload, assignments)
         self.moves.append(Admit(workload.key, assignments, borrows))
@@ -63,6 +68,14 @@ class Desk:
         self.state.books.leave(workload, workload.admission.assignments)
         self.state.running.remove(workload)
         self.state.releasing[workload.key] = workload
+        queue = self.state.books.queue(workload)
+        if queue is not None:
+            self._stirred.add(queue)
+
+    def stirred(self) -> set[QuotaKey]:
+        """Return the queues that have lost work since the last question."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
 
     def close(self) -> None:
         """Let the state be as decided. Its touched queues are those that moved."""
@@ -75,6 +88,7 @@ class Desk:
                 state.seat(state.workloads[move.workload], move.assignments)
             else:
                 state.dismiss(move)
+        state.remember()
         for name, count in self._counted().items():
             self.work[name] += count - self._before[name]
 

@@ -14,8 +14,10 @@ from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
 from scheduling.engine.claims import Claims
 from scheduling.engine.explain import Explainer
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.gates import Why
+from scheduling.engine.history import History, remembered
 from scheduling.engine.lines import Lines
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
@@ -39,7 +41,8 @@ class State:
         self.books = Books(platform, self.atlas)
         self.assigner = Assigner(self.books)
         self.running = Running(())
-        self.preemptor = Preemptor(self.books, self.assigner, self.running)
+        self.regime = Regime(platform, self.books.soon.ledger)
+        self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads)
         self.circular = cohorts_in_cycles(platform.cohorts)
@@ -56,6 +59,7 @@ class State:
         for workload in snapshot.workloads:
             self.put(workload)
         self.claims.restore(snapshot.memory)
+        self.history = snapshot.memory.history
         self._lobby = snapshot.memory.lobby
 
     def snapshot(self) -> Snapshot:
@@ -65,7 +69,8 @@ class State:
 
     def memory(self) -> Memory:
         """Return what the next cycle must know beside the rows."""
-        return Memory(self.claims.standing(), self.claims.evicted_by(), self._lobby)
+        claims = self.claims
+        return Memory(claims.standing(), claims.evicted_by(), self._lobby, self.history)
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -145,6 +150,7 @@ class State:
     def pass_time(self, now: float) -> None:
         """Let it be ``now``: what only time changes has changed."""
         self.now = self.preemptor.now = now
+        self.regime.history = History(self.platform, self.books.soon.ledger, self.history, now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
         while self._shelters and self._shelters[0][0] <= now:
@@ -167,6 +173,10 @@ class State:
         self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
         self.draining.discard(leaver.key)
         self.wards.touch(leaver.queue)
+
+    def remember(self) -> None:
+        """Let everything held count as past use from now on."""
+        self.history = remembered(self.platform, self.books.now.ledger, self.history, self.now)
 
     def touched(self) -> Iterable[str]:
         """Return the queues with waiting work that have to be looked at, sorted."""
