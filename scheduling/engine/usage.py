@@ -100,4 +100,5 @@ def shape(pod_set: PodSet) -> tuple[object, ...]:
         pod_set.tolerations,
         pod_set.topology,
         pod_set.min_count,
+        pod_set.affinity,
     )
