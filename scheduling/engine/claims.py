@@ -3,27 +3,30 @@
 Source: ``decisions.md`` 4.6 and 4.7.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduling.engine.books import Books
+from scheduling.engine.partial import grants
 from scheduling.engine.snapshot import Assignment, Claim, Snapshot, Workload
 from scheduling.engine.terms import StopPolicy
 
 CLAIM_SECONDS = 600.0  # how long a claim outlives the last victim
 
 
-def live_claims(snapshot: Snapshot) -> list[Claim]:
+def live_claims(snapshot: Snapshot, asking: Callable[[Workload], Workload]) -> list[Claim]:
     """Return the claims still in force, refreshed while a victim has not left.
 
     A claim ends when its workload starts, is withdrawn, changed or stopped, or with time.
+    ``asking`` says for which pods a workload needs room: for other ones the claim is worthless.
     """
     workloads = {workload.key: workload for workload in snapshot.workloads}
     return [
         refreshed(claim, workloads, snapshot.now)
         for claim in sorted(snapshot.memory.claims, key=lambda claim: claim.workload)
         if _stands(claim, workloads, snapshot)
+        and grants(asking(workloads[claim.workload]), claim.assignments)
     ]
 
 
@@ -41,9 +44,6 @@ def _stands(claim: Claim, workloads: dict[str, Workload], snapshot: Snapshot) ->
         return False
     queue = snapshot.cluster_queues.get(workload.queue or "")
     if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
-        return False
-    shape = [(pod_set.name, pod_set.count) for pod_set in workload.pod_sets]
-    if shape != [(a.pod_set, a.count) for a in claim.assignments]:
         return False
     return snapshot.now < refreshed(claim, workloads, snapshot.now).expires_at
 

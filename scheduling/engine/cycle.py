@@ -3,7 +3,9 @@
 from scheduling.engine.desk import Desk
 from scheduling.engine.explain import Why
 from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
+from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Blocker, Plan
+from scheduling.engine.regrowth import has_room, regrown
 from scheduling.engine.snapshot import Claim, ClusterQueue, Snapshot, Workload
 from scheduling.engine.terms import (
     BlockerCode,
@@ -13,6 +15,7 @@ from scheduling.engine.terms import (
     StopPolicy,
 )
 from scheduling.engine.usage import shape
+from scheduling.engine.ways import Way, find_way
 
 MAX_HEADS = 100_000  # bounded by counted work, never by the clock
 _CODES = frozenset(code.value for code in BlockerCode)
@@ -25,10 +28,11 @@ def decide(snapshot: Snapshot) -> Plan:
     """
     desk = Desk(snapshot)  # 1. open the books: who stands where, and which claims are kept
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
-    _place_unmanaged(desk)  # 3. pods outside every queue need nodes but no quota
-    lines = _line_up(desk)  # 4. sort pending work into its queues; set aside who may not enter
-    _drain(desk, lines)  # 5. admit, preempt or explain, head by head, until nobody is left
-    return desk.plan()  # 6. every decision with its position, and what the next cycle must know
+    _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
+    _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
+    lines = _line_up(desk)  # 5. sort pending work into its queues; set aside who may not enter
+    _drain(desk, lines)  # 6. admit, preempt or explain, head by head, until nobody is left
+    return desk.plan()  # 7. every decision with its position, and what the next cycle must know
 
 
 def _drain_stopped_queues(desk: Desk) -> None:
@@ -36,19 +40,28 @@ def _drain_stopped_queues(desk: Desk) -> None:
         drains = queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
         for workload in desk.running.of(name):
             if drains:
-                desk.evict_stopped(workload, EvictionReason.CLUSTER_QUEUE_STOPPED)
+                desk.evict(workload, EvictionReason.CLUSTER_QUEUE_STOPPED)
             elif workload.blocked == BlockerCode.QUEUE_STOPPED:  # its LocalQueue drains
-                desk.evict_stopped(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
+                desk.evict(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
+
+
+def _evict_outgrown(desk: Desk) -> None:
+    before = desk.snapshot.memory.held_less
+    for workload in regrown(desk.snapshot.workloads, before) if before else ():
+        leaves = workload.key in desk.releasing
+        if not leaves and not has_room(desk.books, workload, before[workload.key]):
+            desk.evict(workload, EvictionReason.OUTGROWN)
 
 
 def _place_unmanaged(desk: Desk) -> None:
     waiting = [w for w in desk.pending() if w.queue is None and not w.blocked]
     for workload in queue_order(waiting, ()):
-        assignments = desk.assigner.assign(workload, desk.books.both)
-        if assignments is not None:
-            desk.admit(workload, assignments)
+        asking = desk.asking(workload)
+        way = find_way(desk, asking, None, ())
+        if way is not None and way.ready:
+            desk.admit(workload, way.assignments)
         else:
-            desk.hold_because(workload, _why(desk, workload))
+            desk.hold_because(workload, _why(desk, asking))
 
 
 def _line_up(desk: Desk) -> dict[str, list[Workload]]:
@@ -125,7 +138,7 @@ def _drain(desk: Desk, lines: dict[str, list[Workload]]) -> None:
 
 def _rank(desk: Desk, workload: Workload) -> Rank:
     newcomer = workload.key not in desk.claims
-    level = borrow_level(desk.books, desk.assigner, workload)
+    level = borrow_level(desk.books, desk.assigner, desk.asking(workload))
     return Rank(newcomer, level, -workload.priority, workload.created_at, workload.key)
 
 
@@ -147,77 +160,44 @@ def _consider(desk: Desk, workload: Workload, parked: dict[object, Why]) -> bool
     What did not fit in this cycle does not fit a second time in the same shape and queue:
     nothing is freed within a cycle. So ten thousand equal gangs cost one search.
     """
-    claim = desk.claims.lift(workload.key)
+    claim, asking = desk.claims.lift(workload.key), desk.asking(workload)
     protected = desk.claims.protected_from(workload.key)
-    shapes = tuple(shape(pod_set) for pod_set in workload.pod_sets)
-    kind = (workload.queue, workload.ceiling_queue, workload.priority, protected, shapes)
+    shapes = tuple(shape(pod_set) for pod_set in asking.pod_sets)
+    bounds = (workload.queue, workload.ceiling_queue, workload.replaces)
+    kind = (bounds, workload.priority, protected, shapes)
     if claim is None and kind in parked:
         desk.hold_because(workload, parked[kind])
         return _is_impossible(parked[kind])
-    if not _over_ceiling(desk, workload):
-        if _admit(desk, workload, claim):
-            return True
-        if _await_leavers(desk, workload, claim) or _preempt(desk, workload, claim, protected):
-            return False
-    why = _why(desk, workload)
+    way = find_way(desk, asking, claim, protected)
+    if way is not None:
+        _take(desk, workload, claim, way)
+        return way.ready
+    why = _why(desk, asking)
     if claim is None:
         parked[kind] = why
     desk.hold_because(workload, why)
     return _is_impossible(why)
 
 
+def _take(desk: Desk, workload: Workload, claim: Claim | None, way: Way) -> None:
+    """Start the workload, or keep for it what others leave. Nobody is evicted in vain."""
+    if way.ready:
+        desk.admit(workload, way.assignments)
+        return
+    for victim in way.victims:
+        desk.evict_for(workload, victim)
+    victims = {victim.workload.key for victim in way.victims}
+    if victims:
+        desk.claims.make(workload, way.assignments, victims.union(claim.victims if claim else ()))
+    elif claim:
+        desk.claims.renew(claim, way.assignments)
+    else:
+        desk.books.hold(workload, way.assignments, desk.books.coming)  # for this cycle only
+    _hold_for_leavers(desk, workload)
+
+
 def _is_impossible(why: Why) -> bool:
     return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in why[1])
-
-
-def _over_ceiling(desk: Desk, workload: Workload) -> bool:
-    """Return whether the second queue that bounds the workload can never hold it."""
-    if workload.ceiling_queue is None:
-        return False
-    never = desk.explainer.impossible(workload)
-    return any(blocker.facts.get("queue") == workload.ceiling_queue for blocker in never)
-
-
-def _admit(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
-    kept = claim.assignments if claim else ()
-    if kept and desk.books.can_stand(workload, kept, desk.books.both):
-        desk.admit(workload, kept)
-        return True
-    assignments = desk.assigner.assign(workload, desk.books.both)
-    if assignments is not None:
-        desk.admit(workload, assignments)
-    return assignments is not None
-
-
-def _await_leavers(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
-    """Wait without evicting anybody where those who are already leaving make enough room."""
-    coming = desk.books.coming
-    if claim and desk.books.can_stand(workload, claim.assignments, coming):
-        desk.claims.renew(claim, claim.assignments)
-    else:
-        assignments = desk.assigner.assign(workload, coming)
-        if assignments is None:
-            return False
-        if claim:
-            desk.claims.renew(claim, assignments)
-        else:
-            desk.books.hold(workload, assignments, coming)  # for this cycle only
-    _hold_for_leavers(desk, workload)
-    return True
-
-
-def _preempt(
-    desk: Desk, workload: Workload, claim: Claim | None, protected: frozenset[str]
-) -> bool:
-    rescue = desk.preemptor.find(workload, protected)
-    if rescue is None:
-        return False
-    for victim in rescue.victims:
-        desk.evict_for(workload, victim)
-    victims = {victim.workload.key for victim in rescue.victims}
-    desk.claims.make(workload, rescue.assignments, victims.union(claim.victims if claim else ()))
-    _hold_for_leavers(desk, workload)
-    return True
 
 
 def _hold_for_leavers(desk: Desk, workload: Workload) -> None:
@@ -226,8 +206,12 @@ def _hold_for_leavers(desk: Desk, workload: Workload) -> None:
     desk.hold(workload, PendingReason.WAITING_FOR_PREEMPTED_WORKLOADS, blocker)
 
 
-def _why(desk: Desk, workload: Workload) -> Why:
-    """Explain a refusal; name the claims if the workload would fit without them."""
+def _why(desk: Desk, asking: Workload) -> Why:
+    """Explain a refusal; name the claims if the workload would fit without them.
+
+    What counts is the fewest pods with which it would start.
+    """
+    workload = smallest(asking)
     reason, blockers = desk.explainer.why(workload)
     claimants = desk.claims.keys()
     if claimants and not any(b.code is BlockerCode.IMPOSSIBLE for b in blockers):

@@ -13,10 +13,13 @@ from scheduling.engine.candidates import Candidate, Running
 from scheduling.engine.claims import Claims, live_claims
 from scheduling.engine.explain import Explainer, Why
 from scheduling.engine.flavors import Assigner
+from scheduling.engine.growth import asked, merged, original_of, originals
 from scheduling.engine.plan import Admit, Blocker, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.quota import cohorts_in_cycles
+from scheduling.engine.regrowth import held_less
 from scheduling.engine.snapshot import Assignment, Memory, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import EvictionReason, PendingReason
 from scheduling.engine.usage import charged
 
@@ -33,7 +36,8 @@ class Desk:
         self.preemptor = Preemptor(self.books, self.assigner, self.running)
         self.explainer = Explainer(self.books, self.assigner)
         self.circular = cohorts_in_cycles(snapshot.cohorts)
-        self.claims = Claims(self.books, snapshot, live_claims(snapshot))
+        self._originals = originals(snapshot.workloads)
+        self.claims = Claims(self.books, snapshot, live_claims(snapshot, self.asking))
         self.decisions: list[Decision] = []
         self.held: set[str] = set()
         self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}
@@ -49,12 +53,28 @@ class Desk:
         """Remember the order of a queue, from which positions are counted at the end."""
         self._lines[queue] = [workload.key for workload in ordered]
 
+    def asking(self, workload: Workload) -> Workload:
+        """Return the workload with what it needs room for: of a grown copy, the difference."""
+        original = original_of(workload, self._originals)
+        return workload if original is None else asked(workload, original, self.atlas)
+
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
-        """Start the whole gang."""
-        borrows = self._borrows(workload, assignments)
+        """Start the whole gang on what it was asking for; a grown copy replaces the other."""
+        original, whole = original_of(workload, self._originals), assignments
+        if original is not None:
+            whole = merged(workload, original, assignments)
+            self._replace(original)
+        borrows = self._borrows(workload, assignments, whole)
         self.books.hold(workload, assignments, self.books.both)
         self.books.stay(workload, assignments)
-        self.decisions.append(Admit(workload.key, assignments, borrows))
+        replaces = original.key if original else ""
+        self.decisions.append(Admit(workload.key, whole, borrows, replaces))
+
+    def _replace(self, original: Workload) -> None:
+        """Let nobody evict or replace it in this cycle; what it holds stays charged."""
+        del self._originals[original.key]
+        if original.queue:
+            self.running.remove(original)
 
     def hold(self, workload: Workload, reason: PendingReason, *blockers: Blocker) -> None:
         """Keep the workload waiting, and say why."""
@@ -66,8 +86,8 @@ class Desk:
         reason, blockers = why
         self.hold(workload, reason, *blockers)
 
-    def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
-        """Drain: take an admitted workload out of a stopped queue."""
+    def evict(self, workload: Workload, reason: EvictionReason) -> None:
+        """Take an admitted workload out for nobody's sake: its queue is stopped, for instance."""
         self._leave(workload)
         self.decisions.append(Evict(workload.key, reason))
 
@@ -81,10 +101,11 @@ class Desk:
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
-        assert workload.admission is not None
-        self.books.leave(workload, workload.admission.assignments)
-        self.running.remove(workload)
+        self.books.leave(workload, standing(workload))
+        if workload.queue:
+            self.running.remove(workload)
         self.releasing[workload.key] = workload
+        self._originals.pop(workload.key, None)
 
     def plan(self) -> Plan:
         """Return everything that was decided, with positions, memory and counted work."""
@@ -100,16 +121,28 @@ class Desk:
         self.work["nodes_scanned"] = self.atlas.scanned
         self.work["pod_sets_tried"] = self.assigner.steps
         self.work["trials"] = self.preemptor.trials
-        memory = Memory(self.claims.standing(), self.claims.evicted_by())
+        memory = Memory(
+            self.claims.standing(), self.claims.evicted_by(), held_less=self._held_less()
+        )
         return Plan(decisions, memory, dict(sorted(self.work.items())))
 
-    def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:
-        """Return how much of the charge lies above nominal, by resource."""
+    def _held_less(self) -> dict[str, dict[str, int]]:
+        stays = (w for w in self.snapshot.workloads if w.key not in self.releasing)
+        return held_less(stays)
+
+    def _borrows(
+        self,
+        workload: Workload,
+        added: tuple[Assignment, ...],
+        whole: tuple[Assignment, ...],
+    ) -> dict[str, int]:
+        """Return how much of the whole charge lies above nominal once ``added`` is charged."""
         queue, borrows = self.books.queue(workload), Counter[str]()
         if queue is None:
             return {}
         ledger = self.books.now.ledger
-        for fr, amount in charged(workload, assignments).items():
-            over = ledger.used(queue, fr) + amount - ledger.promised(queue, fr)
+        more = charged(workload, added)
+        for fr, amount in charged(workload, whole).items():
+            over = ledger.used(queue, fr) + more[fr] - ledger.promised(queue, fr)
             borrows[fr.resource] += max(0, min(amount, over))
         return {resource: amount for resource, amount in sorted(borrows.items()) if amount}

@@ -56,7 +56,14 @@ def options_of(atlas: Atlas, queue: ClusterQueue | None, pod_set: PodSet) -> Opt
         refusals.extend([refusal] if refusal else [])
         return refusal is None
 
-    return Options(combinations(queue, asked, suits), tuple(refusals))
+    choices = combinations(queue, asked, suits)
+    return Options(tuple(o for o in choices if _kept(o, pod_set)), tuple(refusals))
+
+
+def _kept(option: Option, pod_set: PodSet) -> bool:
+    """Return whether the option leaves the flavors that the pod set must get."""
+    must = pod_set.flavors or {}
+    return all(must.get(resource, flavor) == flavor for resource, flavor in option.items())
 
 
 def combinations(

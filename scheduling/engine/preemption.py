@@ -20,6 +20,7 @@ from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.ordering import total_usage
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import BorrowWithinCohort
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
@@ -202,11 +203,9 @@ class Preemptor:
 
     def _evict(self, candidate: Candidate) -> None:
         work = candidate.workload
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
     def _restore(self, candidate: Candidate) -> None:
         work = candidate.workload
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))

@@ -1,0 +1,88 @@
+"""How one workload gets in: at once, once those who leave have left, or once victims have.
+
+The whole workload comes first in each of these ways, evictions included; only then are fewer
+pods looked at, where some pod set is content with fewer: the largest number with which any of
+the ways is open (``FORMAT.md`` 5.7). Nothing is changed here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from scheduling.engine import partial
+from scheduling.engine.candidates import Candidate
+from scheduling.engine.desk import Desk
+from scheduling.engine.snapshot import Assignment, Claim, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where the workload is going to stand. ``ready``: now; else once others have left."""
+
+    assignments: tuple[Assignment, ...]
+    ready: bool = False
+    victims: tuple[Candidate, ...] = ()
+
+
+def find_way(
+    desk: Desk, asking: Workload, claim: Claim | None, protected: Collection[str]
+) -> Way | None:
+    """Return the best way in, or None.
+
+    Args:
+        desk: left as it was found.
+        asking: what is asked for; of a grown copy, the further pods alone.
+        claim: what is being kept for it, if anything; off the books meanwhile.
+        protected: nobody of these may be evicted.
+
+    Cost: where fewer pods do, one attempt for each doubling of those that may be missing.
+    """
+
+    def of_size(sized: Workload) -> Way | None:
+        if over_ceiling(desk, sized):
+            return None
+        return _at_once(desk, sized, None) or _later(desk, sized, protected)
+
+    whole = partial.reduced(asking, 0)
+    if over_ceiling(desk, whole):
+        way = _claimed(desk, asking, claim)
+    else:
+        way = _at_once(desk, whole, claim) or _claimed(desk, asking, claim)
+        way = way or _later(desk, whole, protected)
+    if way is not None or not partial.reducible(asking):
+        return way
+    return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
+
+
+def over_ceiling(desk: Desk, asking: Workload) -> bool:
+    """Return whether the second queue that bounds the workload can never hold it."""
+    if asking.ceiling_queue is None:
+        return False
+    never = desk.explainer.impossible(asking)
+    return any(blocker.facts.get("queue") == asking.ceiling_queue for blocker in never)
+
+
+def _at_once(desk: Desk, whole: Workload, claim: Claim | None) -> Way | None:
+    """Stand where the claim is, if it is for all the pods; else wherever there is room."""
+    books = desk.books
+    if claim is not None and books.can_stand(whole, claim.assignments, books.both):
+        return Way(claim.assignments, ready=True)
+    assignments = desk.assigner.assign(whole, books.both)
+    return None if assignments is None else Way(assignments, ready=True)
+
+
+def _claimed(desk: Desk, asking: Workload, claim: Claim | None) -> Way | None:
+    """Stand on the claim, now or once its victims have left; with fewer pods, if it is so."""
+    books = desk.books
+    if claim is None or not books.can_stand(asking, claim.assignments, books.coming):
+        return None
+    ready = books.can_stand(asking, claim.assignments, books.both)
+    return Way(claim.assignments, ready=ready)
+
+
+def _later(desk: Desk, whole: Workload, protected: Collection[str]) -> Way | None:
+    """Wait for those who are leaving anyway; only if they are too few, evict others."""
+    assignments = desk.assigner.assign(whole, desk.books.coming)
+    if assignments is not None:
+        return Way(assignments)
+    rescue = desk.preemptor.find(whole, protected)
+    return None if rescue is None else Way(rescue.assignments, victims=rescue.victims)
