@@ -5,7 +5,7 @@ that run, and in the moment of its admission the running one is replaced: until 
 alone is charged, so that no pod is ever charged twice and none runs without being charged.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from scheduling.engine.affinity import NODE_NAME, Term
@@ -16,24 +16,19 @@ from scheduling.engine.terms import Operator, TopologyMode
 from scheduling.engine.topology import HOSTNAME
 from scheduling.engine.usage import pod_charge, pod_footprint
 
-Originals = Mapping[str, Workload]  # running work that somebody is a copy of, by key
 
-
-def originals(workloads: Iterable[Workload]) -> dict[str, Workload]:
-    """Return the running work that some waiting workload may replace, by key."""
-    known = {workload.key: workload for workload in workloads}
-    copies = (work for work in known.values() if work.replaces and work.admission is None)
-    found = (known.get(copy.replaces) for copy in copies)
-    return {w.key: w for w in found if w is not None and w.admission and not w.releasing}
-
-
-def original_of(copy: Workload, running: Originals) -> Workload | None:
+def original_of(
+    copy: Workload, known: Mapping[str, Workload], gone: Container[str] = ()
+) -> Workload | None:
     """Return whom the workload replaces; None: nobody, and it asks for all its pods.
 
-    The running one must be of the same queue, and its pods must be like those of the copy.
+    It must run, in the same queue and with pods like those of the copy. ``known`` is all work
+    by key; those that are ``gone`` have been evicted or replaced meanwhile.
     """
-    found = running.get(copy.replaces) if copy.replaces else None
-    return found if found is not None and _alike(copy, found) else None
+    found = known.get(copy.replaces) if copy.replaces else None
+    if found is None or found.admission is None or found.releasing or found.key in gone:
+        return None
+    return found if _alike(copy, found) else None
 
 
 def _alike(copy: Workload, original: Workload) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.quota import cohorts_in_cycles
-from scheduling.engine.regrowth import regrown
+from scheduling.engine.regrowth import came_back
 from scheduling.engine.snapshot import (
     NOTHING,
     PODS,
@@ -143,7 +143,7 @@ class _World:
                 if victim.blocked != BlockerCode.QUEUE_STOPPED:
                     yield f"{victim.key} is drained from an open local queue"
             elif evict.reason is EvictionReason.OUTGROWN:
-                if not regrown([victim], self.snapshot.memory.held_less):
+                if not came_back(victim, self.snapshot.memory.held_less):
                     yield f"{victim.key} has not outgrown what it holds"
             elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
                 yield f"{victim.key} is protected from {evict.preemptor}"

@@ -15,34 +15,52 @@ from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.usage import charged, paired, pod_footprint
 
-Held = Mapping[str, Mapping[str, int]]  # pods by pod set, by workload
+Held = dict[str, int]  # pods by pod set
 
 
-def held_less(workloads: Iterable[Workload]) -> dict[str, dict[str, int]]:
-    """Return how many pods each workload holds that holds fewer than it was admitted with."""
-    found: dict[str, dict[str, int]] = {}
-    for workload in workloads:
-        if workload.admission is not None and not workload.releasing:
-            held = {a.pod_set: a.count for a in standing(workload)}
-            if held != {a.pod_set: a.count for a in workload.admission.assignments}:
-                found[workload.key] = held
-    return found
+class Yields:
+    """Which running work holds fewer pods than it was admitted with, now and a cycle ago."""
+
+    def __init__(self, before: Mapping[str, Mapping[str, int]]) -> None:
+        self.before: dict[str, Held] = {key: dict(held) for key, held in before.items()}
+        self._now: dict[str, Held] = {}
+        self._running: dict[str, Workload] = {}  # those of both
+
+    def add(self, workload: Workload) -> None:
+        """Note a workload that runs, and what it holds."""
+        assert workload.admission is not None
+        held = _counts(standing(workload))
+        if held != _counts(workload.admission.assignments):
+            self._now[workload.key] = held
+        if workload.key in self._now or workload.key in self.before:
+            self._running[workload.key] = workload
+
+    def remove(self, key: str) -> None:
+        """Forget a workload that runs no more, or is about to be noted again."""
+        self._now.pop(key, None)
+        self._running.pop(key, None)
+
+    def regrown(self) -> list[Workload]:
+        """Return the running work that holds more than a cycle ago, who leaves first in front.
+
+        Lower priority, then latest admission, then key.
+        """
+        found = (work for key, work in self._running.items() if key in self.before)
+        return sorted((w for w in found if came_back(w, self.before)), key=victim_order)
+
+    def settle(self) -> None:
+        """Let a cycle have passed."""
+        self.before = dict(self._now)
+        self._running = {key: self._running[key] for key in self._now}
 
 
-def regrown(workloads: Iterable[Workload], before: Held) -> list[Workload]:
-    """Return the running work that holds more than ``before``, who leaves first in front.
+def _counts(assignments: Iterable[Assignment]) -> Held:
+    return {assignment.pod_set: assignment.count for assignment in assignments}
 
-    Lower priority, then latest admission, then key.
-    """
-    found = [
-        workload
-        for workload in workloads
-        if workload.key in before
-        and workload.admission is not None
-        and not workload.releasing
-        and _more(workload, before[workload.key])
-    ]
-    return sorted(found, key=victim_order)
+
+def came_back(workload: Workload, before: Mapping[str, Mapping[str, int]]) -> bool:
+    """Return whether a workload holds more pods than ``before`` says; unknown ones never do."""
+    return bool(_more(workload, before.get(workload.key, {})))
 
 
 def has_room(books: Books, workload: Workload, before: Mapping[str, int]) -> bool:

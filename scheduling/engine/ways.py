@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from scheduling.engine import partial
 from scheduling.engine.candidates import Candidate
-from scheduling.engine.desk import Desk
 from scheduling.engine.snapshot import Assignment, Claim, Workload
+from scheduling.engine.state import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,12 @@ class Way:
 
 
 def find_way(
-    desk: Desk, asking: Workload, claim: Claim | None, protected: Collection[str]
+    state: State, asking: Workload, claim: Claim | None, protected: Collection[str]
 ) -> Way | None:
     """Return the best way in, or None.
 
     Args:
-        desk: left as it was found.
+        state: left as it was found.
         asking: what is asked for; of a grown copy, the further pods alone.
         claim: what is being kept for it, if anything; off the books meanwhile.
         protected: nobody of these may be evicted.
@@ -38,51 +38,53 @@ def find_way(
     """
 
     def of_size(sized: Workload) -> Way | None:
-        if over_ceiling(desk, sized):
+        sized = state.intern(sized)
+        if over_ceiling(state, sized):
             return None
-        return _at_once(desk, sized, None) or _later(desk, sized, protected)
+        return _at_once(state, sized, None) or _later(state, sized, protected)
 
-    whole = partial.reduced(asking, 0)
-    if over_ceiling(desk, whole):
-        way = _claimed(desk, asking, claim)
+    whole = state.intern(partial.reduced(asking, 0))
+    if over_ceiling(state, whole):
+        way = _claimed(state, asking, claim)
     else:
-        way = _at_once(desk, whole, claim) or _claimed(desk, asking, claim)
-        way = way or _later(desk, whole, protected)
+        way = _at_once(state, whole, claim) or _claimed(state, asking, claim)
+        way = way or _later(state, whole, protected)
     if way is not None or not partial.reducible(asking):
         return way
     return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
 
 
-def over_ceiling(desk: Desk, asking: Workload) -> bool:
+def over_ceiling(state: State, asking: Workload) -> bool:
     """Return whether the second queue that bounds the workload can never hold it."""
     if asking.ceiling_queue is None:
         return False
-    never = desk.explainer.impossible(asking)
+    never = state.explainer.impossible(asking)
     return any(blocker.facts.get("queue") == asking.ceiling_queue for blocker in never)
 
 
-def _at_once(desk: Desk, whole: Workload, claim: Claim | None) -> Way | None:
+def _at_once(state: State, whole: Workload, claim: Claim | None) -> Way | None:
     """Stand where the claim is, if it is for all the pods; else wherever there is room."""
-    books = desk.books
+    books = state.books
     if claim is not None and books.can_stand(whole, claim.assignments, books.both):
         return Way(claim.assignments, ready=True)
-    assignments = desk.assigner.assign(whole, books.both)
+    assignments = state.assigner.assign(whole, books.both)
     return None if assignments is None else Way(assignments, ready=True)
 
 
-def _claimed(desk: Desk, asking: Workload, claim: Claim | None) -> Way | None:
+def _claimed(state: State, asking: Workload, claim: Claim | None) -> Way | None:
     """Stand on the claim, now or once its victims have left; with fewer pods, if it is so."""
-    books = desk.books
+    books = state.books
     if claim is None or not books.can_stand(asking, claim.assignments, books.coming):
         return None
     ready = books.can_stand(asking, claim.assignments, books.both)
     return Way(claim.assignments, ready=ready)
 
 
-def _later(desk: Desk, whole: Workload, protected: Collection[str]) -> Way | None:
+def _later(state: State, whole: Workload, protected: Collection[str]) -> Way | None:
     """Wait for those who are leaving anyway; only if they are too few, evict others."""
-    assignments = desk.assigner.assign(whole, desk.books.coming)
-    if assignments is not None:
-        return Way(assignments)
-    rescue = desk.preemptor.find(whole, protected)
+    if state.releasing:
+        assignments = state.assigner.assign(whole, state.books.coming)
+        if assignments is not None:
+            return Way(assignments)
+    rescue = state.preemptor.find(whole, protected)
     return None if rescue is None else Way(rescue.assignments, victims=rescue.victims)

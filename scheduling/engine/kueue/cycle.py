@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from scheduling.engine import partial
 from scheduling.engine.candidates import Candidate
-from scheduling.engine.growth import asked, merged, original_of, originals
+from scheduling.engine.growth import asked, merged, original_of
 from scheduling.engine.kueue.fair import FairVictims
 from scheduling.engine.kueue.flavors import Nominator, Pinned
 from scheduling.engine.kueue.heads import Heads
@@ -129,13 +129,12 @@ class _Cycle:
         self._nominator = Nominator(picture, self._victims)
         self._taken: set[str] = set()  # victims chosen in this cycle
         self._replaced: set[str] = set()  # originals of copies admitted in this cycle
-        self._originals = originals(picture.snapshot.workloads)
 
     def nominate(
         self, work: Workload, tried: Mapping[str, int], pinned: Pinned | None = None
     ) -> Entry:
         """Return what the workload would like, with fewer pods if need be."""
-        queue, original = queue_key(work.queue or ""), original_of(work, self._originals)
+        queue, original = queue_key(work.queue or ""), original_of(work, self._picture.admitted)
         asking = asked(work, original, self._picture.atlas) if original else work
 
         def attempt(asking: Workload) -> Entry:
