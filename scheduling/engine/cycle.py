@@ -1,10 +1,11 @@
 """One scheduling cycle as a pure function. Read :func:`decide` first: it is the product."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from scheduling.engine.desk import Desk
 from scheduling.engine.explain import Why
+from scheduling.engine.flavors import Option
 from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.snapshot import Claim, ClusterQueue, Snapshot, Workload
@@ -16,6 +17,7 @@ from scheduling.engine.terms import (
     StopPolicy,
 )
 from scheduling.engine.usage import shape
+from scheduling.engine.ways import Way
 
 MAX_HEADS = 100_000  # bounded by counted work, never by the clock
 _CODES = frozenset(code.value for code in BlockerCode)
@@ -158,9 +160,12 @@ def _consider(desk: Desk, workload: Workload, parked: dict[object, Why]) -> bool
         desk.hold_because(workload, parked[kind])
         return _is_impossible(parked[kind])
     if not _over_ceiling(desk, workload):
-        if _admit(desk, workload, claim):
+        way = desk.chooser.choose(workload, protected)
+        if _admit(desk, workload, claim, way):
             return True
-        if _await_leavers(desk, workload, claim) or _preempt(desk, workload, claim, protected):
+        if _await_leavers(desk, workload, claim, way):
+            return False
+        if _preempt(desk, workload, claim, way, protected):
             return False
     why = _why(desk, workload, protected)
     if claim is None:
@@ -181,24 +186,28 @@ def _over_ceiling(desk: Desk, workload: Workload) -> bool:
     return any(blocker.facts.get("queue") == workload.ceiling_queue for blocker in never)
 
 
-def _admit(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
+def _admit(desk: Desk, workload: Workload, claim: Claim | None, way: Way | None) -> bool:
     kept = claim.assignments if claim else ()
     if kept and desk.books.can_stand(workload, kept, desk.books.both):
         desk.admit(workload, kept)
         return True
-    assignments = desk.assigner.assign(workload, desk.books.both)
+    assignments = desk.assigner.assign(workload, desk.books.both, _pinned(way))
     if assignments is not None:
         desk.admit(workload, assignments)
     return assignments is not None
 
 
-def _await_leavers(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
+def _pinned(way: Way | None) -> Mapping[str, Option] | None:
+    return way.pinned if way else None
+
+
+def _await_leavers(desk: Desk, workload: Workload, claim: Claim | None, way: Way | None) -> bool:
     """Wait without evicting anybody where those who are already leaving make enough room."""
     coming = desk.books.coming
     if claim and desk.books.can_stand(workload, claim.assignments, coming):
         desk.claims.renew(claim, claim.assignments)
     else:
-        assignments = desk.assigner.assign(workload, coming)
+        assignments = desk.assigner.assign(workload, coming, _pinned(way))
         if assignments is None:
             return False
         if claim:
@@ -210,9 +219,13 @@ def _await_leavers(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
 
 
 def _preempt(
-    desk: Desk, workload: Workload, claim: Claim | None, protected: frozenset[str]
+    desk: Desk,
+    workload: Workload,
+    claim: Claim | None,
+    way: Way | None,
+    protected: frozenset[str],
 ) -> bool:
-    rescue = desk.preemptor.find(workload, protected)
+    rescue = desk.preemptor.find(workload, protected, ways=(way,) if way else None)
     if rescue is None:
         return False
     for victim in rescue.victims:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.candidates import Candidate, Running
+from scheduling.engine.choosing import Chooser
 from scheduling.engine.claims import Claims, live_claims
 from scheduling.engine.explain import Explainer, Why
 from scheduling.engine.flavors import Assigner
@@ -32,6 +33,7 @@ class Desk:
         self.assigner = Assigner(self.books)
         self.running = Running(snapshot.workloads)
         self.preemptor = Preemptor(self.books, self.assigner, self.running)
+        self.chooser = Chooser(self.books, self.assigner, self.preemptor)
         self.explainer = Explainer(self.books, self.assigner)
         self.circular = cohorts_in_cycles(snapshot.cohorts)
         self.claims = Claims(self.books, snapshot, live_claims(snapshot))

@@ -230,7 +230,7 @@ class Preemptor:
         assert assignments is not None, "whoever was given back leaves the gang its place"
         reclaims = all(candidate.queue != attempt.queue for candidate in needed)
         mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
-        standing = Standing(mode, levels([self._ledger], attempt.queue, attempt.usage))
+        standing = Standing(mode, levels([self._ledger], attempt.queue, way))
         return Rescue(needed, assignments, standing)
 
     def _give_back(
