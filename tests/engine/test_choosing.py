@@ -144,12 +144,30 @@ def test_neither_borrowing_nor_evicting_is_best_whatever_is_preferred() -> None:
         assert flavors(decide(made.build()), "p") == [{GPU: "z"}]
 
 
-def test_taking_back_a_loan_beats_evicting_ones_own_then_the_nearer_loan_wins() -> None:
-    made = flavored(group(GPU, x=Quota(2, 0), y=2), preemption=RECLAIM_ANY)
+@pytest.mark.parametrize(
+    ("rules", "want", "victims"),
+    [
+        pytest.param(
+            DEFAULT, "y", ["loan"], id="only taking back a loan beats evicting one's own"
+        ),
+        pytest.param(Fungibility(STOP, STOP), "x", ["own"], id="unless the search may stop there"),
+    ],
+)
+def test_of_two_flavors_that_need_victims(rules, want, victims) -> None:
+    made = flavored(group(GPU, x=Quota(2, 0), y=2), preemption=RECLAIM_ANY, rules=rules)
     made.running("own", "a", gpus=2, flavor="x").running("loan", "b", gpus=6, flavor="y")
     plan = decide(made.pending("p", "a", gpus=2, priority=5).build())
-    assert evicted(plan) == ["loan"]
-    assert flavors(plan, "p") == [{GPU: "y"}]
+    assert flavors(plan, "p") == [{GPU: want}]
+    assert evicted(plan) == victims
+
+
+def test_nobody_is_evicted_for_a_flavor_that_fits_no_better_than_an_earlier_one() -> None:
+    rules = Fungibility(NEXT, STOP)
+    made = flavored(group(GPU, x=0, y=1), rules=rules)
+    made.running("low", "a", flavor="y").pending("p", "a", priority=5)
+    plan = decide(made.build())
+    assert flavors(plan, "p") == [{GPU: "x"}]
+    assert evicted(plan) == []
 
 
 def test_every_flavor_is_looked_at_in_every_cycle_and_nothing_is_remembered() -> None:
@@ -199,7 +217,8 @@ def test_the_way_that_is_found_late_is_found_for_victims_too() -> None:
     for name in names:
         made.flavor(name, node_labels={})
     lines = dict.fromkeys(names[:-2], 1) | {"f6": 16, "f7": 8}
-    made.queue("cq", cohort=None, groups=(group(GPU, **lines),), preemption=RECLAIM_LOWER)
+    borrowing = replace(RECLAIM_LOWER, borrow_within_cohort=BorrowWithinCohort.LOWER_PRIORITY)
+    made.queue("cq", groups=(group(GPU, **lines),), preemption=borrowing)
     made.running("low", "cq", gpus=8, flavor="f7")
     made.pending("p", "cq", pods(1, 8, "master"), pods(1, 16, "worker"), priority=5)
     plan = decide(made.build())
