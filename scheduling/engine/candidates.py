@@ -62,16 +62,23 @@ class Running:
         self.usage = dict[str, Counter[FlavorResource]]()
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
-                self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
-                self.usage[workload.key] = held_usage(workload)
+                self.add(workload)
 
     def of(self, queue: str) -> list[Workload]:
         """Return the queue's running work by key."""
         return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
 
+    def add(self, workload: Workload) -> None:
+        """Note a workload that has been admitted; one outside every queue is nobody's victim."""
+        if workload.queue:
+            self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
+            self.usage[workload.key] = held_usage(workload)
+
     def remove(self, workload: Workload) -> None:
-        """Forget a workload that has been evicted."""
-        self._by_queue[workload.queue or ""].pop(workload.key, None)
+        """Forget a workload that has been evicted or has ended."""
+        if workload.queue:
+            self._by_queue[workload.queue].pop(workload.key, None)
+            self.usage.pop(workload.key, None)
 
 
 VictimOrder = tuple[int, float, float, str]

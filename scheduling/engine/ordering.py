@@ -2,21 +2,25 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.quota import QuotaKey
+from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
 from scheduling.engine.usage import quota_usage
 
 
-def queue_order(workloads: Iterable[Workload], claimants: Collection[str]) -> list[Workload]:
-    """Return a queue's pending work in its order: waiting preemptors, priority, age, key."""
-    return sorted(
-        workloads, key=lambda w: (w.key not in claimants, -w.priority, w.created_at, w.key)
-    )
+def queue_order(workloads: Iterable[Workload]) -> list[Workload]:
+    """Return waiting work by priority, age, key."""
+    return sorted(workloads, key=lambda w: (-w.priority, w.created_at, w.key))
+
+
+def precedence(form: Form) -> tuple[float, ...]:
+    """Return which forms of one queue go first: smaller, before age and key."""
+    return (-form.priority,)
 
 
 class Rank(NamedTuple):

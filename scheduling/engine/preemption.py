@@ -5,7 +5,7 @@ Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5)
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
 
@@ -57,9 +57,7 @@ class Preemptor:
     ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
-        now = books.snapshot.now
-        grounds = Grounds(self._ledger, books.staying, self._queues, running, now, profile)
-        self._grounds = grounds
+        self._profile, self.now = profile, books.snapshot.now
         self.trials = 0
 
     def find(
@@ -84,7 +82,7 @@ class Preemptor:
         queue = self._books.queue(workload)
         if queue is None:
             return None
-        grounds = self._grounds if at is None else replace(self._grounds, now=at)
+        grounds = self._grounds(self.now if at is None else at)
         preference = self._queues[queue.name].fungibility.preference
         best: Rescue | None = None
         for attempt, way in self._attempts(workload, queue, ways):
@@ -97,6 +95,10 @@ class Preemptor:
             if best is None or rank > best.standing.rank(preference):
                 best = rescue
         return best
+
+    def _grounds(self, now: float) -> Grounds:
+        ledger, staying = self._ledger, self._books.staying
+        return Grounds(ledger, staying, self._queues, self._running, now, self._profile)
 
     def shelter(self, workload: Workload, protected: Collection[str]) -> Shelter | None:
         """Return until when nothing but a minimum runtime keeps the workload from its room.
@@ -115,7 +117,8 @@ class Preemptor:
         until = instants[bisect_left(instants, True, hi=last, key=makes_room)]
         rescue = self.find(workload, protected, until)
         works = [victim.workload for victim in rescue.victims] if rescue else []
-        safe = (work.key for work in works if self._grounds.safe(work, workload))
+        grounds = self._grounds(self.now)
+        safe = (work.key for work in works if grounds.safe(work, workload))
         return Shelter(tuple(sorted(safe)), until)
 
     def _instants(self, workload: Workload) -> list[float]:
@@ -129,12 +132,13 @@ class Preemptor:
             for key in members
             if key.kind is Kind.QUEUE and self._queues[key.name].minimum_runtime.seconds
         )
+        grounds = self._grounds(self.now)
         return sorted(
             {
                 safe_until(spec, work)
                 for spec in granting
                 for work in self._running.of(spec.name)
-                if self._grounds.safe(work, workload) and isfinite(safe_until(spec, work))
+                if grounds.safe(work, workload) and isfinite(safe_until(spec, work))
             }
         )
 
