@@ -18,14 +18,17 @@ from scheduling.engine.candidates import (
     Running,
     Selection,
 )
+from scheduling.engine.fair_preemption import FairPreemption
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey
-from scheduling.engine.restoring import give_back
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
-from scheduling.engine.terms import BorrowWithinCohort
+from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort
 from scheduling.engine.ways import Way, Ways, levels
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
@@ -53,11 +56,17 @@ class Preemptor:
     """Looks for victims in the ``soon`` account; leaves the books as it found them."""
 
     def __init__(
-        self, books: Books, assigner: Assigner, running: Running, profile: Profile = RECOMMENDED
+        self,
+        books: Books,
+        assigner: Assigner,
+        running: Running,
+        regime: Regime,
+        profile: Profile = RECOMMENDED,
     ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         self._profile, self.now = profile, books.snapshot.now
+        self._regime, self._fair = regime, FairPreemption(books, regime)
         self.trials = 0
 
     def find(
@@ -155,6 +164,8 @@ class Preemptor:
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
     ) -> Rescue | None:
+        if self._regime.is_fair(attempt.queue):
+            return self._by_share(attempt, way, protected, grounds)
         candidates = Selection(attempt, grounds, protected).collect()
         if not candidates.all or not self._possible(attempt, way, candidates):
             return None
@@ -163,6 +174,26 @@ class Preemptor:
             if rescue is not None:
                 return rescue
         return None
+
+    def _by_share(
+        self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
+    ) -> Rescue | None:
+        def fit() -> tuple[Assignment, ...] | None:
+            return self._fit(attempt, way.pinned, borrowing=True)
+
+        plan = self._fair.find(attempt, grounds, protected, fit)
+        if plan is None:
+            return None
+        return Rescue(plan.victims, plan.assignments, self._standing(attempt, way, plan.victims))
+
+    def _standing(self, attempt: Attempt, way: Way, victims: Sequence[Candidate]) -> Standing:
+        """Return how well the preemptor is served once these have left."""
+        reclaims = all(victim.queue != attempt.queue for victim in victims)
+        mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
+        with self._books.trial():
+            for victim in victims:
+                self._evict(victim)
+            return Standing(mode, levels([self._ledger], attempt.queue, way))
 
     def _contested(
         self, queue: QuotaKey, usage: Mapping[FlavorResource, int]
@@ -178,6 +209,9 @@ class Preemptor:
         """Return whether eviction may be tried at all (``FORMAT`` 5.3)."""
         rights = self._queues[attempt.queue.name].preemption
         if rights.borrow_within_cohort is not BorrowWithinCohort.NEVER:
+            return True
+        reclaims = rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
+        if reclaims and self._regime.is_fair(attempt.queue):
             return True
         return all(
             self._entitled(attempt.queue, fr, attempt.usage[fr]) for fr in attempt.contested
@@ -281,11 +315,8 @@ class Preemptor:
 
     def _evict(self, candidate: Candidate) -> None:
         work = candidate.workload
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
-    def _restore(self, candidate: Candidate) -> None:
-        work = candidate.workload
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
+    def _restore(self, work: Workload) -> None:
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))
