@@ -121,6 +121,16 @@ def evicted(made: World) -> list[str]:
     return sorted(d.workload for d in decide(made.build()).decisions if isinstance(d, Evict))
 
 
+def test_nobody_is_evicted_for_somebody_who_would_not_fit_even_then() -> None:
+    """Victims by feasibility, the quota part: one GPU of the four is lent for good."""
+    made = world().queue("a", 4, preemption=RECLAIM_ANY)
+    made.queue("b", 0).queue("c", 0, reclaimable=False)
+    made.running("loan", "b", gpus=3).running("lasting", "c", gpus=1)
+    assert evicted(made.pending("p", "a", gpus=4, priority=9)) == []
+    made.workloads[-1] = replace(made.workloads[-1], pod_sets=(pods(1, 3),))
+    assert evicted(made) == ["loan"]
+
+
 def test_above_nominal_it_borrows_rather_than_evicts_all_of_its_own_queue() -> None:
     """Kueue #1974, with nobody else to evict: two of the four are enough."""
     made = world().queue("a", 4, preemption=RECLAIM_LOWER).queue("b", 2)
@@ -182,12 +192,15 @@ def test_columns_are_not_added_up_on_the_way_to_the_common_ancestor() -> None:
         return (ResourceGroup((GPU, CPU), (FlavorQuotas("h100-sxm", quotas),)),)
 
     made = world().cohort("root").cohort("y", "root")
-    made.queue("a", cohort="root", groups=both(2, 2), preemption=RECLAIM_ANY)
+    made.queue("a", cohort="root", groups=both(3, 2), preemption=RECLAIM_ANY)
     made.queue("b", cohort="y", groups=both(0, 4)).queue("c", cohort="y", groups=both(2, 0))
-    made.running("gpus", "b", pods(1, 2, cpu=4)).running("cores", "c", pods(1, 0, cpu=2))
-    made.running("loan", "a", pods(1, 2, cpu=0), priority=9)
-    made.pending("p", "a", pods(1, 1, cpu=2), priority=5)
-    assert "gpus" not in evicted(made)
+    made.queue("d", cohort="root", groups=both(0, 0), reclaimable=False)
+    made.running("own", "a", pods(1, 2), priority=9).running("lasting", "d", pods(1, 1))
+    made.running("gpus", "b", pods(1, 2, cpu=4))
+    made.running("cores", "c", pods(1, 0, cpu=2), priority=1)
+    assert evicted(made.pending("p", "a", pods(1, 1, cpu=2), priority=5)) == []
+    made.queues["c"] = replace(made.queues["c"], groups=both(1, 0))
+    assert evicted(made) == ["gpus"], "now the cohort borrows GPUs as well"
 
 
 def test_after_a_cut_nobody_is_evicted_until_an_owner_wants_its_own() -> None:
