@@ -173,26 +173,28 @@ class Preemptor:
         return islice(tried, MAX_COMBINATIONS)
 
     def _hopeful(self, attempt: Attempt) -> bool:
-        """Return whether there may be a victim at all, before anybody is looked at.
+        """Return whether victims can make room at all, before anybody is looked at.
 
-        Others' work is out of reach unless the queue may take it while borrowing, or has a
-        better right to it, or can get within its own quota by evicting its own work first.
+        The queue's own work may give enough. Others' work is out of reach unless the queue may
+        take it while borrowing, or has a better right to it, or gets within its own quota by
+        evicting its own work first.
         """
-        rights = self._queues[attempt.queue.name].preemption
-        lowest = self._running.lowest(attempt.queue.name)
-        never = rights.within_cluster_queue is WithinClusterQueue.NEVER
-        if lowest is not None and not never and lowest <= attempt.preemptor.priority:
+        queue, rights = attempt.queue, self._queues[attempt.queue.name].preemption
+        own: Mapping[FlavorResource, int] = {}
+        if rights.within_cluster_queue is not WithinClusterQueue.NEVER:
+            own = self._running.up_to(queue.name, attempt.preemptor.priority)
+        needed = {fr: attempt.usage[fr] - own.get(fr, 0) for fr in attempt.contested}
+        if own and all(n <= self._ledger.available(queue, fr) for fr, n in needed.items()):
             return True
-        if rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER:
+        never = rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER
+        if never or self._ledger.root(queue) == queue:
             return False
-        borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
-        if borrowing or self._regime.is_fair(attempt.queue):
+        borrows = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        if borrows or self._regime.is_fair(queue):
             return True
-        top = self._ledger.height(self._ledger.root(attempt.queue))
-        return all(
-            self._ledger.borrow_level(attempt.queue, fr, attempt.usage[fr]) < max(top, 1)
-            for fr in attempt.contested
-        )
+        top = self._ledger.height(self._ledger.root(queue))
+        level = self._ledger.borrow_level
+        return all(level(queue, fr, max(0, n)) < top for fr, n in needed.items())
 
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
