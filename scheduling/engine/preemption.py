@@ -28,7 +28,7 @@ from scheduling.engine.quota import QuotaKey, queue_key
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
-from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort
+from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort, WithinClusterQueue
 from scheduling.engine.ways import Way, Ways, levels
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
@@ -69,7 +69,10 @@ class Preemptor:
         queues = sorted(self._queues.items())
         self._granting = [queue_key(n) for n, queue in queues if queue.minimum_runtime.seconds]
         self._regime, self._fair = regime, FairPreemption(books, regime)
+        self._last = self._grounds_at(self.now)
+        self.ways = Ways(assigner)
         self.trials = 0
+        self.spared: set[str] = set()  # whom a search passed over because they are protected
 
     def find(
         self,
@@ -105,9 +108,16 @@ class Preemptor:
             rank = rescue.standing.rank(preference)
             if best is None or rank > best.standing.rank(preference):
                 best = rescue
+        self.spared |= grounds.spared
+        grounds.spared.clear()
         return best
 
     def _grounds(self, now: float) -> Grounds:
+        if self._last.now != now:
+            self._last = self._grounds_at(now)
+        return self._last
+
+    def _grounds_at(self, now: float) -> Grounds:
         ledger, staying = self._ledger, self._books.staying
         return Grounds(ledger, staying, self._queues, self._running, now, self._profile)
 
@@ -156,9 +166,32 @@ class Preemptor:
         """Return the ways under which eviction may be tried at all, the first few of them."""
         found = (
             (Attempt(workload, queue, way.usage, self._contested(queue, way.usage)), way)
-            for way in (Ways(self._assigner, queue, workload) if ways is None else ways)
+            for way in (self.ways.of(workload, queue) if ways is None else ways)
         )
-        return islice((pair for pair in found if self._eligible(pair[0])), MAX_COMBINATIONS)
+        tried = (pair for pair in found if self._eligible(pair[0]) and self._hopeful(pair[0]))
+        return islice(tried, MAX_COMBINATIONS)
+
+    def _hopeful(self, attempt: Attempt) -> bool:
+        """Return whether there may be a victim at all, before anybody is looked at.
+
+        Others' work is out of reach unless the queue may take it while borrowing, or has a
+        better right to it, or can get within its own quota by evicting its own work first.
+        """
+        rights = self._queues[attempt.queue.name].preemption
+        lowest = self._running.lowest(attempt.queue.name)
+        never = rights.within_cluster_queue is WithinClusterQueue.NEVER
+        if lowest is not None and not never and lowest <= attempt.preemptor.priority:
+            return True
+        if rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER:
+            return False
+        borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        if borrowing or self._regime.is_fair(attempt.queue):
+            return True
+        top = self._ledger.height(self._ledger.root(attempt.queue))
+        return all(
+            self._ledger.borrow_level(attempt.queue, fr, attempt.usage[fr]) < max(top, 1)
+            for fr in attempt.contested
+        )
 
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
