@@ -197,7 +197,11 @@ class Selection:
         return self._sorted([Candidate(work, queue, right) for work in works])
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
-        """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
+        """Walk up from the queue; what lies beyond a quota that suffices is hierarchy.
+
+        What a node keeps for itself covers its part of the request and no more: a surplus there
+        makes no room in the quota above, so the remainder never falls below zero.
+        """
         ledger, path = self._ledger, self._ledger.path(self._attempt.queue)
         remaining = dict(self._attempt.usage)
         if self._grounds.profile.contested_only:

@@ -24,7 +24,7 @@ from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
-from scheduling.engine.quota import Kind, QuotaKey
+from scheduling.engine.quota import QuotaKey, queue_key
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
@@ -66,6 +66,8 @@ class Preemptor:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         self._profile, self.now = profile, books.snapshot.now
+        queues = sorted(self._queues.items())
+        self._granting = [queue_key(n) for n, queue in queues if queue.minimum_runtime.seconds]
         self._regime, self._fair = regime, FairPreemption(books, regime)
         self._last = self._grounds_at(self.now)
         self.ways = Ways(assigner)
@@ -143,14 +145,11 @@ class Preemptor:
     def _instants(self, workload: Workload) -> list[float]:
         """Return when running work of the workload's tree loses its protection, in order."""
         queue = self._books.queue(workload)
-        if queue is None:
+        if queue is None or not self._granting:
             return []
-        members = self._ledger.members(self._ledger.root(queue))
-        granting = (
-            self._queues[key.name]
-            for key in members
-            if key.kind is Kind.QUEUE and self._queues[key.name].minimum_runtime.seconds
-        )
+        root_of = self._ledger.root
+        root = root_of(queue)
+        granting = (self._queues[key.name] for key in self._granting if root_of(key) == root)
         grounds = self._grounds(self.now)
         return sorted(
             {
