@@ -5,12 +5,8 @@ the one who stands for it; those, and the heads of all other queues, go by rank:
 priority, age, key. (Trees share nodes, so there is one order over all of them.)
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from scheduling.engine.books import Books
-from scheduling.engine.fairness import Regime
-from scheduling.engine.flavors import Assigner
 from scheduling.engine.ordering import (
     Ask,
     Heads,
@@ -21,43 +17,32 @@ from scheduling.engine.ordering import (
 )
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
-from scheduling.engine.tournament import Contender, Standing, Tournament, Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Somebody whose turn came by the tournament, and how the parts of its tree stood then."""
-
-    workload: Workload
-    queue: QuotaKey
-    standings: Mapping[QuotaKey, Standing]  # of the queue and of the cohorts above it
+from scheduling.engine.state import State
+from scheduling.engine.tournament import Contender, Tournament, Usage
 
 
 class Contest:
     """The heads of the queues, best first; the head of a fair tree is its champion.
 
     A tree is played again where one of its queues has changed, and only there, when the next
-    turn is asked for. Cost: O(log queues) for each step, and in a fair tree one standing for
+    turn is asked for. Cost: O(log queues) for each step, and in a fair tree one footing for
     each level.
     """
 
-    def __init__(
-        self, books: Books, assigner: Assigner, regime: Regime, claimants: Collection[str]
-    ) -> None:
-        self._books, self._assigner, self._regime = books, assigner, regime
-        self._claimants, self._ledger = claimants, books.soon.ledger
+    def __init__(self, state: State) -> None:
+        self._books, self._assigner, self._regime = state.books, state.assigner, state.regime
+        self._claimants, self._ledger = state.claims, state.books.soon.ledger
         self._heads = Heads(self._rank)
         self._tournament = Tournament[Workload](
-            self._ledger, lambda one, at: regime.standing(one.queue, one.usage, at)
+            self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
         )
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
-        self._asks: dict[str, Ask] = {}  # of the heads in line
+        self._asks: dict[tuple[str | None, int], Ask] = {}  # by queue and interned pod sets
         self._champions: dict[QuotaKey, tuple[Rank, Workload]] = {}  # in line, by root
-        self.turn: Turn | None = None  # of who was popped last, if by tournament
 
     @property
     def played(self) -> int:
-        """Return how many standings have been worked out."""
+        """Return how many footings have been worked out."""
         return self._tournament.played
 
     def offer(self, workload: Workload) -> None:
@@ -74,12 +59,10 @@ class Contest:
 
     def pop(self) -> Workload | None:
         """Return whose turn it is and forget it; None when nobody is left."""
-        self.turn = None
         self._settle()
         while (workload := self._heads.pop()) is not None:
             queue = self._fair_queue(workload)
             if queue is None or self._wins(queue, workload):
-                del self._asks[workload.key]
                 return workload
         return None
 
@@ -105,14 +88,9 @@ class Contest:
             self._enter(queue, workload, usage)
             self._settle()
             return False
-        self.turn = Turn(workload, queue, self._standings(queue))
         self._tournament.withdraw(queue)
         self._changed.add(queue)
         return True
-
-    def _standings(self, queue: QuotaKey) -> dict[QuotaKey, Standing]:
-        places = ((node, self._tournament.place(node)) for node in self._ledger.path(queue))
-        return {node: place for node, place in places if place is not None}
 
     def _settle(self) -> None:
         """Play again where something has changed, and put the champions in line."""
@@ -131,9 +109,11 @@ class Contest:
                 self._heads.put(*entry)
 
     def _ask(self, workload: Workload) -> Usage:
-        ask = self._asks.get(workload.key)
+        kind = workload.queue, id(workload.pod_sets)
+        ask = self._asks.get(kind)
         if ask is None or not ask.settled:
-            ask = self._asks[workload.key] = least_borrowing(self._books, self._assigner, workload)
+            ask = least_borrowing(self._books, self._assigner, workload)
+            self._asks[kind] = ask
         return ask.usage
 
     def _rank(self, workload: Workload) -> Rank:

@@ -4,8 +4,7 @@ Source: ``FORMAT.md`` 8.2 to 8.4; victims by feasibility (``decisions.md`` 4.5);
 (4.7): what giving back has made unfair drops the plan, so that no pair alternates (Kueue #14543).
 """
 
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from scheduling.engine.books import Books
@@ -19,11 +18,12 @@ from scheduling.engine.fair_victims import (
     within_nominal,
 )
 from scheduling.engine.fairness import Regime
-from scheduling.engine.giving_back import give_back
 from scheduling.engine.journal import Trial
 from scheduling.engine.quota import QuotaKey, QuotaLedger
+from scheduling.engine.restoring import give_back
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.tournament import Usage
+from scheduling.engine.ways import levels
 
 MAX_PLANS = 4  # plans looked at for one preemptor; each leaves out whom the last took unfairly
 
@@ -32,10 +32,14 @@ Fit = Callable[[], tuple[Assignment, ...] | None]
 
 @dataclass(frozen=True, slots=True)
 class FairPlan:
-    """Whom to evict, where the preemptor will stand, and which victims it takes unfairly."""
+    """Whom to evict, where the preemptor will stand, and which victims it takes unfairly.
+
+    ``levels``: from how far up each borrowing column borrows then, the furthest first.
+    """
 
     victims: tuple[Candidate, ...]
     assignments: tuple[Assignment, ...]
+    levels: tuple[int, ...]
     unfair: frozenset[str] = frozenset()
 
 
@@ -46,7 +50,7 @@ class SoonStage:
         self._books = books
         self.ledger: QuotaLedger = books.soon.ledger
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes are undone unless kept."""
         return self._books.trial()
 
@@ -114,8 +118,24 @@ class FairPreemption:
             taken = hunt.run(lines, self._regime.strategies)
             if not taken:
                 return None
-            victims = give_back(taken, self._stage.trial, self._stage.put_back, fits)
-            return FairPlan(victims, found or (), self._unfair(attempt, victims))
+            victims = self._give_back(attempt, taken, fits)
+            borrowed = levels([self._ledger], attempt.queue, attempt.usage)
+            return FairPlan(victims, found or (), borrowed, self._unfair(attempt, victims))
+
+    def _give_back(
+        self, attempt: Attempt, taken: Sequence[Candidate], fits: Callable[[], bool]
+    ) -> tuple[Candidate, ...]:
+        """Give back until nobody can be. One pod set is placed exactly: then one round does."""
+
+        def restore(candidate: Candidate) -> None:
+            self._stage.put_back(candidate.workload)
+
+        exact = len(attempt.preemptor.pod_sets) <= 1
+        needed = give_back(taken, self._stage.trial, restore, fits, keep_last=exact)
+        while not exact:
+            fewer = give_back(needed, self._stage.trial, restore, fits, keep_last=False)
+            exact, needed = len(fewer) == len(needed), fewer
+        return needed
 
     def _possible(self, lines: Lines, fit: Fit) -> bool:
         """Return whether the gang would fit with every candidate gone: cheap way out."""

@@ -2,22 +2,26 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scheduling.engine.books import Books
-from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.flavors import Assigner
 from scheduling.engine.quota import QuotaKey
+from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
 from scheduling.engine.tournament import Usage
 from scheduling.engine.usage import quota_usage
 
 
-def queue_order(workloads: Iterable[Workload], claimants: Collection[str]) -> list[Workload]:
-    """Return a queue's pending work in its order: waiting preemptors, priority, age, key."""
-    return sorted(
-        workloads, key=lambda w: (w.key not in claimants, -w.priority, w.created_at, w.key)
-    )
+def queue_order(workloads: Iterable[Workload]) -> list[Workload]:
+    """Return waiting work by priority, age, key."""
+    return sorted(workloads, key=lambda w: (-w.priority, w.created_at, w.key))
+
+
+def precedence(form: Form) -> tuple[float, ...]:
+    """Return which forms of one queue go first: smaller, before age and key."""
+    return (-form.priority,)
 
 
 def urgency(workload: Workload) -> tuple[int, float, str]:
@@ -100,11 +104,3 @@ def borrow_level(books: Books, queue: QuotaKey, usage: Usage) -> int:
     """Return how far up the tree ``usage`` would have to be borrowed (K35); 0: own nominal."""
     ledger = books.now.ledger
     return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
-
-
-def total_usage(workload: Workload, pinned: dict[str, Option]) -> Counter[FlavorResource]:
-    """Return what the whole gang would be charged under one option for each pod set."""
-    usage: Counter[FlavorResource] = Counter()
-    for pod_set in workload.pod_sets:
-        usage.update(quota_usage(pod_set, pod_set.count, pinned[pod_set.name]))
-    return usage
