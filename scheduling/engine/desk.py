@@ -36,6 +36,7 @@ class Desk:
         queue = books.queue(workload)
         if queue is not None:
             self.state.regime.started(queue, books.charge(workload, assignments))
+            self.state.doors.charge(workload)
 
     def hold(self, workload: Workload, reason: PendingReason, blocker: Blocker) -> None:
         """Note why a workload waits where that is known only now."""
@@ -88,7 +89,7 @@ class Desk:
                 state.seat(state.workloads[move.workload], move.assignments)
             else:
                 state.dismiss(move)
-        state.past.settle(state.now)
+        state.settle_use()
         for name, count in self._counted().items():
             self.work[name] += count - self._before[name]
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, queue_key
 from scheduling.engine.shares import weight
-from scheduling.engine.snapshot import Decayed, Snapshot
+from scheduling.engine.snapshot import SAMPLING_S, Decayed, Snapshot
 from scheduling.engine.usage import is_gpu
 
 HOUR_S = 3600.0
-ENTRY_S = 300.0  # work that starts counts at once as if it had held its GPUs for so long
 FORGOTTEN = 1e-6  # GPU-hours of a queue that holds nothing, below which it has no past
 _INFINITE = float("inf")
 
@@ -109,7 +108,7 @@ class History:
         """Count work that starts in this cycle, so that one cycle does not serve one queue."""
         if gpus:
             self._learn(self._ledger.root(queue))
-            self._add(queue, gpus * ENTRY_S / HOUR_S)
+            self._add(queue, gpus * SAMPLING_S / HOUR_S)
 
     def figure(self, node: QuotaKey) -> tuple[float, float, float]:
         """Return what is compared: GPU-hours over promised GPUs and weight.

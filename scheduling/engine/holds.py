@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.lines import Walk
-from scheduling.engine.ordering import precedence, queue_order
+from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Hold
 from scheduling.engine.shapes import Form, form_of
 from scheduling.engine.snapshot import Workload
@@ -20,7 +20,7 @@ def walk(state: State, queue: str) -> Walk:
     """Return the walk along one queue's line, waiting preemptors first."""
     claimants = (state.workloads[claim.workload] for claim in state.claims.standing())
     mine = [workload for workload in claimants if workload.queue == queue]
-    return Walk(state.lines.forms(queue), precedence, mine)
+    return Walk(state.lines.forms(queue), state.doors.precedence, mine)
 
 
 class Holds:

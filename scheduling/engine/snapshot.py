@@ -27,6 +27,7 @@ from scheduling.engine.terms import (
 CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
 PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
 HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
+SAMPLING_S = 300.0  # work that starts counts at once as if it had run for so long
 
 Amounts = Mapping[str, int]
 
@@ -340,27 +341,58 @@ class Decayed:
 
 
 @dataclass(frozen=True, slots=True)
+class Consumed:
+    """A local queue's usage that fades, by resource: ``amounts`` at ``at``, ``held`` since then.
+
+    In canonical units: a moving average of what is held, not an amount of time.
+    """
+
+    amounts: Mapping[str, float]
+    held: Mapping[str, int]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class UsageDecay:
+    """How the usage of local queues fades, and what it weighs (``admission.md`` 3.6).
+
+    ``weights`` by resource, 1 where none is given; 0 leaves a resource out.
+    """
+
+    half_life_s: float = HALF_LIFE_S
+    sampling_s: float = SAMPLING_S
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """What one cycle remembers for the next; stored with the cycle's decisions.
 
     ``evicted_by`` holds (victim, preemptor) pairs for as long as both are alive: nobody may
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
-    ``history`` is the decayed use of each ClusterQueue, by name.
+    ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
+    LocalQueue behind which usage decides.
     """
 
     claims: tuple[Claim, ...] = ()
     evicted_by: tuple[tuple[str, str], ...] = ()
     lobby: Lobby = EMPTY_LOBBY  # of Profile.kueue() alone
     history: Mapping[str, Decayed] = field(default_factory=dict)
+    consumption: Mapping[str, Consumed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A project's door to a ClusterQueue; ``consumption`` is its decayed usage, weighted."""
+    """A project's door to a ClusterQueue.
+
+    ``consumption`` is its decayed usage, weighted, where nobody remembers it for the snapshot:
+    with :attr:`Snapshot.usage_decay` it is worked out from the memory and ``fair_weight``.
+    """
 
     name: str
     cluster_queue: str
     consumption: float = 0.0
+    fair_weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +401,7 @@ class Snapshot:
 
     ``fair_strategies``: fair sharing is on in every tree that does not say otherwise, with
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
+    ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     """
 
     now: float
@@ -382,3 +415,4 @@ class Snapshot:
     local_queues: Mapping[str, LocalQueue] = field(default_factory=dict)
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
+    usage_decay: UsageDecay | None = None

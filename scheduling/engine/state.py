@@ -13,6 +13,7 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
 from scheduling.engine.claims import Claims
+from scheduling.engine.doors import Doors
 from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
@@ -43,11 +44,19 @@ class State:
         self.running = Running(())
         self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
         self.regime = Regime(platform, self.books.soon.ledger, self.past)
-        self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
+        tree = self.books.now.ledger.tree
+        self.doors = Doors(platform, tree, snapshot.memory.consumption)
+        self.preemptor = Preemptor(
+            self.books,
+            self.assigner,
+            self.running,
+            self.regime,
+            consumption=self.doors.consumption,
+        )
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads)
         self.circular = cohorts_in_cycles(platform.cohorts)
-        self.wards = Wards(platform, self.books.now.ledger.tree, self.atlas)
+        self.wards = Wards(platform, tree, self.atlas)
         self.lines = Lines()
         self.unmanaged: set[str] = set()  # waiting outside every queue
         self.blocked: set[str] = set()  # waiting, and kept out by the rows
@@ -70,7 +79,8 @@ class State:
     def memory(self) -> Memory:
         """Return what the next cycle must know beside the rows."""
         claims, evicted_by = self.claims.standing(), self.claims.evicted_by()
-        return Memory(claims, evicted_by, self._lobby, self.past.entries())
+        past, consumption = self.past.entries(), self.doors.entries()
+        return Memory(claims, evicted_by, self._lobby, past, consumption)
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -95,7 +105,7 @@ class State:
 
     def _learn(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
-        self.past.touch(workload.queue)
+        self._stir(workload)
         if workload.admission is None:
             self._await(workload)
             return
@@ -107,6 +117,11 @@ class State:
             books.hold(workload, assignments, books.both)
             books.stay(workload, assignments)
             self._run(workload)
+
+    def _stir(self, workload: Workload) -> None:
+        """Note that what the workload holds has changed, for those who remember use."""
+        self.past.touch(workload.queue)
+        self.doors.touch(workload)
 
     def _await(self, workload: Workload) -> None:
         if workload.blocked:
@@ -127,7 +142,7 @@ class State:
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
-        self.past.touch(workload.queue)
+        self._stir(workload)
         self.waiting.pop(workload.key, None)
         if workload.admission is None:
             self._leave_line(workload)
@@ -153,12 +168,21 @@ class State:
         """Let it be ``now``: what only time changes has changed."""
         self.now = self.preemptor.now = now
         self.regime.history.open(now)
+        self.doors.open(now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
         while self._shelters and self._shelters[0][0] <= now:
             self.wards.touch(heapq.heappop(self._shelters)[1])
 
     # -- what a cycle decided -----------------------------------------------------------------
+
+    def settle_use(self) -> None:
+        """Let what everybody holds now count from now on."""
+        self.past.settle(self.now)
+        queues = self.doors.touched_queues()
+        works = [work for queue in queues for work in self.running.of(queue)]
+        works += [work for work in self.releasing.values() if work.queue in queues]
+        self.doors.settle(works)
 
     def seat(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
         """Let a workload run whose quota and nodes the cycle has taken already."""
@@ -167,7 +191,7 @@ class State:
         admitted = replace(workload, admission=Admission(self.now, assignments))
         self.workloads[workload.key] = admitted
         self.wards.touch(workload.queue)
-        self.past.touch(workload.queue)
+        self._stir(workload)
         self._run(admitted)
 
     def dismiss(self, decision: Evict) -> None:

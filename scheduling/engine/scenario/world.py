@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from scheduling.engine.kueue import consumption
+from scheduling.engine import consumption
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
