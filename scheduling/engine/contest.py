@@ -38,7 +38,9 @@ class Contest:
         )
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
         self._asks: dict[tuple[str | None, int], Ask] = {}  # by queue and interned pod sets
-        self._champions: dict[QuotaKey, tuple[Rank, Workload]] = {}  # in line, by root
+        self._fair_queues: dict[str, QuotaKey | None] = {}
+        self._champions: dict[QuotaKey, str] = {}  # in line, by root
+        self._ranks: dict[str, Rank] = {}  # of the champions in line; only their trees change them
 
     @property
     def played(self) -> int:
@@ -68,9 +70,13 @@ class Contest:
 
     def _fair_queue(self, workload: Workload) -> QuotaKey | None:
         """Return the queue for which the workload plays; None where rank alone decides."""
-        queue = self._books.queue(workload)
-        plays = queue is not None and self._regime.is_fair(queue)
-        return queue if plays and workload.key not in self._claimants else None
+        name = workload.queue or ""
+        if name not in self._fair_queues:
+            queue = self._books.queue(workload)
+            plays = queue is not None and self._regime.is_fair(queue)
+            self._fair_queues[name] = queue if plays else None
+        found = self._fair_queues[name]
+        return found if found is None or workload.key not in self._claimants else None
 
     def _enter(self, queue: QuotaKey, workload: Workload, usage: Usage) -> None:
         self._tournament.enter(Contender(queue, usage, urgency(workload), workload))
@@ -82,7 +88,7 @@ class Contest:
         champion = self._tournament.champion(root)
         if champion is None or champion.who is not workload:
             return False  # overtaken since it was offered
-        del self._champions[root]
+        del self._champions[root], self._ranks[workload.key]
         usage = self._ask(workload)
         if usage != champion.usage:  # another flavor asks for less by now
             self._enter(queue, workload, usage)
@@ -101,12 +107,17 @@ class Contest:
             self._tournament.replay(queue)
         for root in sorted({self._ledger.root(queue) for queue in changed}):
             champion = self._tournament.champion(root)
-            if champion is None:
-                continue
-            entry = self._rank(champion.who), champion.who
-            if self._champions.get(root) != entry:
-                self._champions[root] = entry
-                self._heads.put(*entry)
+            if champion is not None:
+                self._line_up(root, champion)
+
+    def _line_up(self, root: QuotaKey, champion: Contender[Workload]) -> None:
+        key = champion.who.key
+        level = borrow_level(self._books, champion.queue, champion.usage)
+        rank = Rank(True, level, *champion.urgency)
+        if self._champions.get(root) != key or self._ranks[key] != rank:
+            self._ranks.pop(self._champions.get(root, ""), None)
+            self._champions[root], self._ranks[key] = key, rank
+            self._heads.put(rank, champion.who)
 
     def _ask(self, workload: Workload) -> Usage:
         kind = workload.queue, id(workload.pod_sets)
@@ -117,6 +128,9 @@ class Contest:
         return ask.usage
 
     def _rank(self, workload: Workload) -> Rank:
+        known = self._ranks.get(workload.key)
+        if known is not None:
+            return known
         queue = self._books.queue(workload)
         level = borrow_level(self._books, queue, self._ask(workload)) if queue else 0
         return Rank(workload.key not in self._claimants, level, *urgency(workload))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from scheduling.engine.consumption import fading
+from scheduling.engine.ordering import precedence
 from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import PODS, Consumed, LocalQueue, Snapshot, Workload
 from scheduling.engine.tree import QuotaTree, queue_key
@@ -39,7 +40,7 @@ class Doors:
         """
         queue = self._platform.cluster_queues.get(form.queue)
         if queue is None or not queue.usage_based:
-            return (-form.priority,)
+            return precedence(form)
         figure = self.figure(form.queue, form.local_queue)
         return (-form.priority, figure) if queue.priority_first else (figure, -form.priority)
 
