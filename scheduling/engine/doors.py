@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 from scheduling.engine.consumption import fading
+from scheduling.engine.decay import Consumed
 from scheduling.engine.ordering import precedence
 from scheduling.engine.shapes import Form
-from scheduling.engine.snapshot import PODS, Consumed, LocalQueue, Snapshot, Workload
+from scheduling.engine.snapshot import PODS, LocalQueue, Snapshot, Workload
 from scheduling.engine.tree import QuotaTree, queue_key
 from scheduling.engine.usage import demand, held_usage
 

@@ -65,10 +65,9 @@ class Regime:
 
         By share the request counts as taken; past use is what it is, whoever asks.
         """
-        for node, amounts in reaching(self._ledger, queue, usage):
-            if node == at:
-                return Footing(borrowing(self._ledger, node, amounts), self._figure(node, amounts))
-        raise AssertionError(f"{queue} is not below {at}")
+        if at != queue:
+            usage = next(n for node, n in reaching(self._ledger, queue, usage) if node == at)
+        return Footing(borrowing(self._ledger, at, usage), self._figure(at, usage))
 
     def _figure(self, node: QuotaKey, amounts: Usage) -> Figure:
         if self.mode(node) is Fairness.HISTORY:

@@ -19,7 +19,7 @@ from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.gates import Why
 from scheduling.engine.history import Past
-from scheduling.engine.lines import Lines
+from scheduling.engine.lines import Lines, Walk
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.shapes import Shapes
@@ -204,6 +204,12 @@ class State:
     def touched(self) -> Iterable[str]:
         """Return the queues with waiting work that have to be looked at, sorted."""
         return sorted(self.lines.queues() & set(self.wards.touched()))
+
+    def walk(self, queue: str) -> Walk:
+        """Return the walk along one queue's line, waiting preemptors first."""
+        claimants = (self.workloads[claim.workload] for claim in self.claims.standing())
+        mine = [workload for workload in claimants if workload.queue == queue]
+        return Walk(self.lines.forms(queue), self.doors.precedence, mine)
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduling.engine.decay import Decayed
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
@@ -11,7 +12,6 @@ from scheduling.engine.snapshot import (
     Assignment,
     ClusterQueue,
     Cohort,
-    Decayed,
     Flavor,
     FlavorQuotas,
     FlavorResource,

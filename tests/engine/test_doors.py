@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from scheduling.engine.cycle import advance, decide, plan
+from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.doors import Doors
 from scheduling.engine.plan import Admit, Evict
 from scheduling.engine.quota import quota_tree
@@ -13,12 +14,10 @@ from scheduling.engine.snapshot import (
     CPU,
     GPU,
     MEMORY,
-    Consumed,
     LocalQueue,
     Memory,
     Preemption,
     Snapshot,
-    UsageDecay,
 )
 from scheduling.engine.state import State
 from scheduling.engine.terms import WithinClusterQueue
