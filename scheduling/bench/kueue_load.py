@@ -6,6 +6,7 @@ pods of an evicted workload stand no longer, and topology is ignored. Data and i
 """
 
 import heapq
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -154,8 +155,9 @@ class _Player:
         """Play until everybody has finished."""
         arrivals, place = self._load.arrivals, 0
         while place < len(arrivals) or self._ends:
-            instants = [arrivals[place][0]] if place < len(arrivals) else []
-            now = min([*instants, *(self._ends[:1] and [self._ends[0][0]])])
+            now = self._ends[0][0] if self._ends else math.inf
+            if place < len(arrivals):
+                now = min(now, arrivals[place][0])
             started = time.process_time()
             self._finish(now)
             while place < len(arrivals) and arrivals[place][0] <= now:
@@ -235,9 +237,7 @@ def play(load: Load) -> Replay:
     return replay
 
 
-def bench(
-    data: Mapping[str, Any], *, all_pending: bool, fair: bool, repeat: int = 3
-) -> Report:
+def bench(data: Mapping[str, Any], *, all_pending: bool, fair: bool, repeat: int = 3) -> Report:
     """Replay one load several times, and beside it what its goals need."""
     load = read_load(data, all_pending=all_pending, fair=fair)
     replays = [play(load) for _ in range(repeat)]

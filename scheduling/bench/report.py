@@ -1,4 +1,7 @@
-"""What a bench found: counted work, times and goals, as a table or as JSON (``decisions.md`` 9)."""
+"""What a bench found: counted work, times and goals, as a table or as JSON.
+
+Source: ``decisions.md`` 9.
+"""
 
 import json
 import statistics
@@ -20,6 +23,10 @@ class Goal:
     def ok(self) -> bool:
         """Return whether the goal is reached."""
         return self.value <= self.limit
+
+    def __str__(self) -> str:
+        reached = "reached" if self.ok else "MISSED "
+        return f"{reached} {self.id}: {self.value:.4g} (at most {self.limit:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +54,7 @@ class Report:
         """Return the report for people."""
         lines = [self.name, *_block("env", self.env), *_block("work", self.work)]
         lines += [f"  CPU seconds: best {min(self.seconds):.2f}, of {len(self.seconds)} runs"]
-        lines += [
-            f"  {'reached' if goal.ok else 'MISSED '} {goal.id}: {goal.value:g} (at most {goal.limit:g})"
-            for goal in self.goals
-        ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"  {goal}" for goal in self.goals)])
 
 
 def _block(title: str, figures: Mapping[str, Figure]) -> list[str]:

@@ -30,14 +30,14 @@ class Contest:
     """
 
     def __init__(self, state: State) -> None:
-        self._books, self._assigner, self._regime = state.books, state.assigner, state.regime
+        self._state, self._books, self._regime = state, state.books, state.regime
         self._claimants, self._ledger = state.claims, state.books.soon.ledger
         self._heads = Heads(self._rank)
         self._tournament = Tournament[Workload](
             self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
         )
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
-        self._asks: dict[tuple[str | None, int], Ask] = {}  # by queue and interned pod sets
+        self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
         self._fair_queues: dict[str, QuotaKey | None] = {}
         self._champions: dict[QuotaKey, str] = {}  # in line, by root
         self._ranks: dict[str, Rank] = {}  # of the champions in line; only their trees change them
@@ -120,10 +120,11 @@ class Contest:
             self._heads.put(rank, champion.who)
 
     def _ask(self, workload: Workload) -> Usage:
-        kind = workload.queue, id(workload.pod_sets)
+        kind = workload.queue, id(workload.pod_sets), workload.replaces
         ask = self._asks.get(kind)
         if ask is None or not ask.settled:
-            ask = least_borrowing(self._books, self._assigner, workload)
+            asking = self._state.asking(workload)
+            ask = least_borrowing(self._books, self._state.assigner, asking)
             self._asks[kind] = ask
         return ask.usage
 

@@ -12,9 +12,9 @@ from scheduling.engine.consumption import fading
 from scheduling.engine.decay import Consumed
 from scheduling.engine.ordering import precedence
 from scheduling.engine.shapes import Form
-from scheduling.engine.snapshot import PODS, LocalQueue, Snapshot, Workload
+from scheduling.engine.snapshot import PODS, FlavorResource, LocalQueue, Snapshot, Workload
 from scheduling.engine.tree import QuotaTree, queue_key
-from scheduling.engine.usage import demand, held_usage
+from scheduling.engine.usage import held_usage
 
 
 class Doors:
@@ -82,16 +82,16 @@ class Doors:
         if door is not None:
             self._touched.add(door.name)
 
-    def charge(self, work: Workload) -> None:
+    def charge(self, work: Workload, usage: Iterable[tuple[FlavorResource, int]]) -> None:
         """Count work that starts at once, as if it had run for one sampling interval."""
         door = self._door(work.queue or "", work.local_queue)
         if door is None or self._decay is None:
             return
         amounts = self._present(door.name)
         part = fading(self._decay.sampling_s, self._decay.half_life_s)
-        for resource, amount in demand(work.pod_sets).items():
-            if resource != PODS:
-                amounts[resource] = amounts.get(resource, 0.0) + amount * part
+        for fr, amount in usage:
+            if fr.resource != PODS:
+                amounts[fr.resource] = amounts.get(fr.resource, 0.0) + amount * part
         self._charged.add(door.name)
 
     def touched_queues(self) -> frozenset[str]:

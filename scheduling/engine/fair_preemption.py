@@ -18,12 +18,12 @@ from scheduling.engine.fair_victims import (
     within_nominal,
 )
 from scheduling.engine.fairness import Regime
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.journal import Trial
 from scheduling.engine.quota import QuotaKey, QuotaLedger
-from scheduling.engine.restoring import give_back
 from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tournament import Usage
-from scheduling.engine.ways import levels
 
 MAX_PLANS = 4  # plans looked at for one preemptor; each leaves out whom the last took unfairly
 
@@ -32,14 +32,10 @@ Fit = Callable[[], tuple[Assignment, ...] | None]
 
 @dataclass(frozen=True, slots=True)
 class FairPlan:
-    """Whom to evict, where the preemptor will stand, and which victims it takes unfairly.
-
-    ``levels``: from how far up each borrowing column borrows then, the furthest first.
-    """
+    """Whom to evict, where the preemptor will stand, and which victims it takes unfairly."""
 
     victims: tuple[Candidate, ...]
     assignments: tuple[Assignment, ...]
-    levels: tuple[int, ...]
     unfair: frozenset[str] = frozenset()
 
 
@@ -66,14 +62,12 @@ class SoonStage:
 
     def remove(self, work: Workload) -> None:
         """Take running work away."""
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
     def put_back(self, work: Workload) -> None:
         """Undo a removal."""
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))
 
 
 class FairPreemption:
@@ -119,21 +113,17 @@ class FairPreemption:
             if not taken:
                 return None
             victims = self._give_back(attempt, taken, fits)
-            borrowed = levels([self._ledger], attempt.queue, attempt.usage)
-            return FairPlan(victims, found or (), borrowed, self._unfair(attempt, victims))
+            return FairPlan(victims, found or (), self._unfair(attempt, victims))
 
     def _give_back(
         self, attempt: Attempt, taken: Sequence[Candidate], fits: Callable[[], bool]
     ) -> tuple[Candidate, ...]:
         """Give back until nobody can be. One pod set is placed exactly: then one round does."""
-
-        def restore(candidate: Candidate) -> None:
-            self._stage.put_back(candidate.workload)
-
         exact = len(attempt.preemptor.pod_sets) <= 1
-        needed = give_back(taken, self._stage.trial, restore, fits, keep_last=exact)
+        trial, restore = self._stage.trial, self._stage.put_back
+        needed = give_back(taken, trial, restore, fits, keep_last=exact)
         while not exact:
-            fewer = give_back(needed, self._stage.trial, restore, fits, keep_last=False)
+            fewer = give_back(needed, trial, restore, fits, keep_last=False)
             exact, needed = len(fewer) == len(needed), fewer
         return needed
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.ordering import queue_order
+from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Admit, Blocker, Evict, Hold
 from scheduling.engine.rivals import Rivals
 from scheduling.engine.shapes import Form, form_of
@@ -59,7 +60,11 @@ class Holds:
         return known[form]
 
     def _explain(self, workload: Workload) -> Why:
-        """Explain a refusal; first what only time can remove, if the workload fits without it."""
+        """Explain a refusal; first what only time can remove, if the workload fits without it.
+
+        What counts is the fewest pods with which it would start; of a grown copy, the difference.
+        """
+        workload = smallest(self._state.asking(workload))
         reason, blockers = self._state.explainer.why(workload)
         if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
             blockers = (*self._claimed(workload), *self._sheltered(workload), *blockers)

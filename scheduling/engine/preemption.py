@@ -21,11 +21,12 @@ from scheduling.engine.candidates import (
 from scheduling.engine.fair_preemption import FairPreemption
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey
-from scheduling.engine.restoring import give_back
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort
 from scheduling.engine.ways import Way, Ways, levels
@@ -188,8 +189,16 @@ class Preemptor:
         plan = self._fair.find(attempt, grounds, protected, fit)
         if plan is None:
             return None
-        standing = Standing(_mode(attempt, plan.victims), plan.levels)
-        return Rescue(plan.victims, plan.assignments, standing)
+        return Rescue(plan.victims, plan.assignments, self._standing(attempt, plan.victims))
+
+    def _standing(self, attempt: Attempt, victims: Sequence[Candidate]) -> Standing:
+        """Return how well the preemptor is served once these have left."""
+        reclaims = all(victim.queue != attempt.queue for victim in victims)
+        mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
+        with self._books.trial():
+            for victim in victims:
+                self._evict(victim)
+            return Standing(mode, levels([self._ledger], attempt.queue, attempt.usage))
 
     def _contested(
         self, queue: QuotaKey, usage: Mapping[FlavorResource, int]
@@ -206,8 +215,8 @@ class Preemptor:
         rights = self._queues[attempt.queue.name].preemption
         if rights.borrow_within_cohort is not BorrowWithinCohort.NEVER:
             return True
-        fair = self._regime.is_fair(attempt.queue)
-        if fair and rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER:
+        reclaims = rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
+        if reclaims and self._regime.is_fair(attempt.queue):
             return True
         return all(
             self._entitled(attempt.queue, fr, attempt.usage[fr]) for fr in attempt.contested
@@ -262,8 +271,9 @@ class Preemptor:
             exact, needed = len(fewer) == len(needed), fewer
         assignments = self._fit(attempt, way.pinned, borrowing=borrowing)
         assert assignments is not None, "whoever was given back leaves the gang its place"
-        borrowed = levels([self._ledger], attempt.queue, attempt.usage)
-        standing = Standing(_mode(attempt, needed), borrowed)
+        reclaims = all(candidate.queue != attempt.queue for candidate in needed)
+        mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
+        standing = Standing(mode, levels([self._ledger], attempt.queue, attempt.usage))
         return Rescue(needed, assignments, standing)
 
     def _give_back(
@@ -310,17 +320,8 @@ class Preemptor:
 
     def _evict(self, candidate: Candidate) -> None:
         work = candidate.workload
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
-    def _restore(self, candidate: Candidate) -> None:
-        work = candidate.workload
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
-
-
-def _mode(attempt: Attempt, victims: Iterable[Candidate]) -> Mode:
-    """Return whether only lent quota is taken back, or also own work evicted (``FORMAT`` 5.3)."""
-    reclaims = all(victim.queue != attempt.queue for victim in victims)
-    return Mode.RECLAIM if reclaims else Mode.PREEMPT
+    def _restore(self, work: Workload) -> None:
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))

@@ -13,6 +13,7 @@ from scheduling.engine.ordering import least_borrowing, urgency
 from scheduling.engine.plan import Admit, Blocker, Evict
 from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.terms import BlockerCode, Fairness
 from scheduling.engine.tournament import Contender, Footing, Tournament, Usage
@@ -43,7 +44,7 @@ class Rivals:
         """Remember somebody who started; what it asked for is in the books already."""
         queue = self._state.books.queue(workload)
         if queue is not None and self._regime.is_fair(queue) and workload.admission:
-            charge = self._state.books.charge(workload, workload.admission.assignments)
+            charge = self._state.books.charge(workload, standing(workload))
             rival = Rival(workload, queue, dict.fromkeys((fr for fr, _ in charge), 0))
             self._started.setdefault(self._ledger.root(queue), []).append(rival)
 
@@ -53,8 +54,7 @@ class Rivals:
         if queue is None or not self._regime.is_fair(queue) or workload.key in self._state.claims:
             return
         root = self._ledger.root(queue)
-        asked = least_borrowing(self._state.books, self._state.assigner, workload).usage
-        mine = Rival(workload, queue, asked)
+        mine = Rival(workload, queue, self._asks(workload))
         before = [one for one in self._started.get(root, ()) if self._overtook(one, mine)]
         if before and self._fits_without(before, workload):
             yield self._told(before[-1], mine)
@@ -62,6 +62,9 @@ class Rivals:
         following = self._whose_turn(root)
         if following is not None and self._overtook(following, mine):
             yield self._told(following, mine)
+
+    def _asks(self, workload: Workload) -> Usage:
+        return least_borrowing(self._state.books, self._state.assigner, workload).usage
 
     def _overtook(self, rival: Rival, mine: Rival) -> bool:
         """Return whether it is fairness, not urgency, that put the rival first."""
@@ -79,8 +82,7 @@ class Rivals:
         books = self._state.books
         with books.trial():
             for rival in rivals:
-                assert rival.workload.admission is not None
-                books.drop(rival.workload, rival.workload.admission.assignments, books.both)
+                books.drop(rival.workload, standing(rival.workload), books.both)
             return self._state.assigner.assign(workload, books.both) is not None
 
     def _whose_turn(self, root: QuotaKey) -> Rival | None:
@@ -96,8 +98,7 @@ class Rivals:
         for queue in self._ledger.members(root):
             head = self._head(queue)
             if head is not None:
-                books, assigner = self._state.books, self._state.assigner
-                usage = least_borrowing(books, assigner, head).usage
+                usage = self._asks(self._state.asking(head))
                 tournament.enter(Contender(queue, usage, urgency(head), head))
                 tournament.replay(queue)
         while (champion := tournament.champion(root)) is not None:

@@ -18,12 +18,16 @@ from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.gates import Why
+from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
+from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
+from scheduling.engine.regrowth import Yields
 from scheduling.engine.shapes import Shapes
 from scheduling.engine.snapshot import Admission, Assignment, Memory, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
@@ -54,7 +58,9 @@ class State:
             consumption=self.doors.consumption,
         )
         self.explainer = Explainer(self.books, self.assigner)
-        self.claims = Claims(self.books, self.workloads)
+        self.claims = Claims(self.books, self.workloads, self.asking)
+        self.replaced: set[str] = set()  # in the cycle that is under way
+        self.yields = Yields(snapshot.memory.held_less)
         self.circular = cohorts_in_cycles(platform.cohorts)
         self.wards = Wards(platform, tree, self.atlas)
         self.lines = Lines()
@@ -78,9 +84,26 @@ class State:
 
     def memory(self) -> Memory:
         """Return what the next cycle must know beside the rows."""
-        claims, evicted_by = self.claims.standing(), self.claims.evicted_by()
+        claims, less = self.claims, self.yields.before
         past, consumption = self.past.entries(), self.doors.entries()
-        return Memory(claims, evicted_by, self._lobby, past, consumption)
+        return Memory(claims.standing(), claims.evicted_by(), self._lobby, past, consumption, less)
+
+    def asking(self, workload: Workload) -> Workload:
+        """Return the workload with what it needs room for: of a grown copy, the difference."""
+        original = self.original(workload)
+        if original is None:
+            return workload
+        return self.intern(asked(workload, original, self.atlas))
+
+    def original(self, workload: Workload) -> Workload | None:
+        """Return the running workload that this one is going to replace, if there is one."""
+        if not workload.replaces:
+            return None
+        return original_of(workload, self.workloads, self.releasing.keys() | self.replaced)
+
+    def intern(self, workload: Workload) -> Workload:
+        """Return the workload with the pod sets that its equals have."""
+        return self._shapes.intern(workload)
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -95,6 +118,7 @@ class State:
         self._learn(workload)
         if claim is not None:
             self.claims.keep(claim)
+        self.claims.review(key)
 
     def drop(self, key: str) -> None:
         """Let a workload be gone: finished, cancelled or deleted. Unknown keys are fine."""
@@ -102,6 +126,7 @@ class State:
             self.claims.lift(key)
             self.claims.forget(key)
             self._forget(self.workloads.pop(key))
+            self.claims.review(key)
 
     def _learn(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -109,7 +134,7 @@ class State:
         if workload.admission is None:
             self._await(workload)
             return
-        assignments, books = workload.admission.assignments, self.books
+        assignments, books = standing(workload), self.books
         if workload.releasing:
             books.hold(workload, assignments, (books.now,))
             self.releasing[workload.key] = workload
@@ -133,6 +158,7 @@ class State:
 
     def _run(self, workload: Workload) -> None:
         self.running.add(workload)
+        self.yields.add(workload)
         queue = self.platform.cluster_queues.get(workload.queue or "")
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
         if stopped or (queue is not None and workload.blocked == BlockerCode.QUEUE_STOPPED):
@@ -147,12 +173,13 @@ class State:
         if workload.admission is None:
             self._leave_line(workload)
             return
-        assignments, books = workload.admission.assignments, self.books
+        assignments, books = standing(workload), self.books
         if workload.releasing:
             self.releasing.pop(workload.key)
         else:
             books.leave(workload, assignments)
             self.running.remove(workload)
+            self.yields.remove(workload.key)
             self.draining.discard(workload.key)
         books.drop(workload, assignments, (books.now,))
 
@@ -194,11 +221,19 @@ class State:
         self._stir(workload)
         self._run(admitted)
 
+    def retire(self, key: str) -> None:
+        """Let a workload be gone whose pods a copy has taken over; its quota is free."""
+        self._forget(self.workloads.pop(key))
+        self.claims.forget(key)
+        self.claims.review(key)
+
     def dismiss(self, decision: Evict) -> None:
         """Let a workload be on its way out whose quota the cycle has given back already."""
         leaver = replace(self.workloads[decision.workload], releasing=True)
         self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
         self.draining.discard(leaver.key)
+        self.yields.remove(leaver.key)
+        self.claims.review(leaver.key)
         self.wards.touch(leaver.queue)
 
     def touched(self) -> Iterable[str]:
@@ -213,5 +248,5 @@ class State:
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(workload)
+        _, blockers = self.explainer.why(smallest(self.asking(workload)))
         return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)

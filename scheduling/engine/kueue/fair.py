@@ -4,8 +4,9 @@ from collections.abc import Collection
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.fair_victims import Hunt, lines_of
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
-from scheduling.engine.kueue.victims import Need, give_back, grounds
+from scheduling.engine.kueue.victims import Need, grounds
 from scheduling.engine.shares import Shares
 
 
@@ -29,4 +30,4 @@ class FairVictims:
         with picture.trial():
             hunt = Hunt(picture, self._shares, attempt, fits, self._grounds.order)
             taken = hunt.run(lines, picture.snapshot.fair_strategies)
-            return give_back(picture, taken, fits) if taken else ()
+            return give_back(taken, picture.trial, picture.put_back, fits) if taken else ()

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduling.engine import restoring
 from scheduling.engine.candidates import (
     Attempt,
     Candidate,
@@ -12,6 +11,7 @@ from scheduling.engine.candidates import (
     Grounds,
     Selection,
 )
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
@@ -80,7 +80,7 @@ class ClassicVictims:
                 picture.remove(candidate.workload)
                 taken.append(candidate)
                 if fits():
-                    return give_back(picture, taken, fits)
+                    return give_back(taken, picture.trial, picture.put_back, fits)
         return ()
 
     def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
@@ -95,14 +95,3 @@ class ClassicVictims:
         return any(
             all(not ledger.borrowed(node, fr) for fr in attempt.contested) for node in branch
         )
-
-
-def give_back(
-    picture: Picture, taken: Sequence[Candidate], fits: Callable[[], bool]
-) -> tuple[Candidate, ...]:
-    """Restore, last first, whom the preemptor does not need after all; never the last one."""
-
-    def put_back(candidate: Candidate) -> None:
-        picture.put_back(candidate.workload)
-
-    return restoring.give_back(taken, picture.trial, put_back, fits)

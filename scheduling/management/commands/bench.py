@@ -1,7 +1,6 @@
 """``manage.py bench NAME``: print the figures of a bench. Exit 0 whatever they are."""
 
 import json
-import platform
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any

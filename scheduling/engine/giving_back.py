@@ -5,12 +5,13 @@ from contextlib import AbstractContextManager
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.journal import Trial
+from scheduling.engine.snapshot import Workload
 
 
 def give_back(
     taken: Sequence[Candidate],
     trial: Callable[[], AbstractContextManager[Trial]],
-    restore: Callable[[Candidate], None],
+    restore: Callable[[Workload], None],
     fits: Callable[[], bool],
     *,
     keep_last: bool = True,
@@ -27,7 +28,7 @@ def give_back(
     needed = list(taken[-1:]) if keep_last else []
     for candidate in reversed(taken[:-1] if keep_last else taken):
         with trial() as attempt:
-            restore(candidate)
+            restore(candidate.workload)
             if fits():
                 attempt.keep()
             else:
