@@ -1,22 +1,10 @@
-"""Use that fades, as a cycle remembers it for the next."""
+"""How the usage of local queues fades, and what of it a cycle remembers for the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
+LOCAL_HALF_LIFE_S = 7 * 86400.0
 SAMPLING_S = 300.0  # work that starts counts at once as if it had run for so long
-
-
-@dataclass(frozen=True, slots=True)
-class Decayed:
-    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
-
-    In GPU-hours and GPUs.
-    """
-
-    amount: float
-    rate: float
-    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +26,6 @@ class UsageDecay:
     ``weights`` by resource, 1 where none is given; 0 leaves a resource out.
     """
 
-    half_life_s: float = HALF_LIFE_S
+    half_life_s: float = LOCAL_HALF_LIFE_S
     sampling_s: float = SAMPLING_S
     weights: Mapping[str, float] = field(default_factory=dict)

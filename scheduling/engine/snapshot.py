@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduling.engine.decay import HALF_LIFE_S, Consumed, Decayed, UsageDecay
+from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -28,6 +28,7 @@ from scheduling.engine.terms import (
 CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
 PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
 
+HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
 
 Amounts = Mapping[str, int]
 
@@ -327,6 +328,18 @@ class Claim:
     assignments: tuple[Assignment, ...]
     victims: tuple[str, ...]
     expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decayed:
+    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
+
+    In GPU-hours and GPUs.
+    """
+
+    amount: float
+    rate: float
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

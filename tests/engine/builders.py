@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from scheduling.engine.decay import Decayed
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
@@ -12,6 +11,7 @@ from scheduling.engine.snapshot import (
     Assignment,
     ClusterQueue,
     Cohort,
+    Decayed,
     Flavor,
     FlavorQuotas,
     FlavorResource,
