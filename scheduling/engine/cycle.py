@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 
+from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
+from scheduling.engine.entries import Entry, find_entry
 from scheduling.engine.gates import shut
-from scheduling.engine.holds import holds, walk
+from scheduling.engine.holds import Holds, walk
 from scheduling.engine.lines import Walk
-from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
+from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.regrowth import has_room
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
 from scheduling.engine.terms import BlockerCode, EvictionReason, PendingReason, QueueingStrategy
-from scheduling.engine.ways import Way, find_way
 
 MAX_HEADS = 100_000  # bounded by counted work, never by the clock
 
@@ -30,8 +31,9 @@ def decide(snapshot: Snapshot) -> Plan:
 
 def plan(state: State, desk: Desk) -> Plan:
     """Return the moves of a closed desk, why everybody else waits, and the memory."""
-    work = dict(sorted(desk.work.items()))
-    return Plan((*desk.moves, *holds(state)), state.memory(), work)
+    holds = Holds(state)
+    decisions, work = (*desk.moves, *holds), dict(sorted(desk.work.items()))
+    return Plan(decisions, state.memory(), work, min(holds.instants, default=None))
 
 
 def advance(state: State, now: float) -> Desk:
@@ -40,9 +42,7 @@ def advance(state: State, now: float) -> Desk:
     Only queues that something has changed for are looked at; for the others nothing can be
     decided that was not decided before.
     """
-    state.now = now
-    for workload in state.claims.refresh(now):  # 1. claims that have expired free what they kept
-        state.wards.touch(workload.queue)
+    state.pass_time(now)  # 1. claims expire, and work loses its protection
     desk = Desk(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
@@ -76,9 +76,9 @@ def _evict_outgrown(desk: Desk) -> None:
 def _place_unmanaged(desk: Desk) -> None:
     state = desk.state
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
-        way = find_way(state, state.asking(workload), None, ())
-        if way is not None and way.ready:
-            desk.admit(workload, way.assignments)
+        entry = find_entry(state, state.asking(workload), None, ())
+        if entry is not None and entry.ready:
+            desk.admit(workload, entry.assignments)
 
 
 def _line_up(state: State) -> dict[str, Walk]:
@@ -96,33 +96,30 @@ def _line_up(state: State) -> dict[str, Walk]:
 
 def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
-    heads = Heads(lambda workload: _rank(desk.state, workload))
+    state = desk.state
+    heads = Contest(state)
     for line in lines.values():
-        _offer(desk.state, heads, line)
+        _offer(state, heads, line)
     parked: set[object] = set()
     while (workload := heads.pop()) is not None:
         assert workload.queue is not None
         desk.work["heads"] += 1
         line = lines[workload.queue]
         moves_on = _consider(desk, workload, line, parked)
-        queue = desk.state.platform.cluster_queues[workload.queue]
+        heads.stir(desk.stirred())
+        queue = state.platform.cluster_queues[workload.queue]
         strict = queue.queueing_strategy is QueueingStrategy.STRICT_FIFO
         if (strict and not moves_on) or desk.work["heads"] >= MAX_HEADS:
-            desk.state.strict[workload.queue] = workload.key
+            state.strict[workload.queue] = workload.key
         else:
-            _offer(desk.state, heads, line)
+            _offer(state, heads, line)
+    desk.work["standings"] = heads.played
 
 
-def _offer(state: State, heads: Heads, line: Iterator[str]) -> None:
+def _offer(state: State, heads: Contest, line: Iterator[str]) -> None:
     key = next(line, None)
     if key is not None:
         heads.offer(state.workloads[key])
-
-
-def _rank(state: State, workload: Workload) -> Rank:
-    newcomer = workload.key not in state.claims
-    level = borrow_level(state.books, state.assigner, state.asking(workload))
-    return Rank(newcomer, level, -workload.priority, workload.created_at, workload.key)
 
 
 def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -> bool:
@@ -139,10 +136,10 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     protected = state.claims.protected_from(workload.key)
     form = form_of(workload)
     if claim is not None or (form, protected) not in parked:
-        way = find_way(state, state.asking(workload), claim, protected)
-        if way is not None:
-            _take(desk, workload, claim, way)
-            return way.ready
+        entry = find_entry(state, state.asking(workload), claim, protected)
+        if entry is not None:
+            _take(desk, workload, claim, entry)
+            return entry.ready
         if claim is None:
             parked.add((form, protected))
             if not protected:
@@ -151,22 +148,22 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     return strict is QueueingStrategy.STRICT_FIFO and state.never(workload)
 
 
-def _take(desk: Desk, workload: Workload, claim: Claim | None, way: Way) -> None:
+def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> None:
     """Start the workload, or keep for it what others leave."""
     claims = desk.state.claims
-    if way.ready:
-        desk.admit(workload, way.assignments)
+    if entry.ready:
+        desk.admit(workload, entry.assignments)
         return
-    for victim in way.victims:
+    for victim in entry.victims:
         desk.evict_for(workload, victim)
-    if way.victims:
-        victims = {victim.workload.key for victim in way.victims}
+    if entry.victims:
+        victims = {victim.workload.key for victim in entry.victims}
         victims.update(claim.victims if claim else ())
-        claims.make(workload, way.assignments, victims, desk.state.now)
+        claims.make(workload, entry.assignments, victims, desk.state.now)
     elif claim:
-        claims.keep(claim, way.assignments)
+        claims.keep(claim, entry.assignments)
     else:
-        desk.reserve(workload, way.assignments)  # for this cycle only
+        desk.reserve(workload, entry.assignments)  # for this cycle only
     _hold_for_leavers(desk, workload)
 
 

@@ -12,7 +12,9 @@ from scheduling.engine.plan import Admit, Blocker, Evict
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
+from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
+from scheduling.engine.tree import QuotaKey
 
 
 class Desk:
@@ -24,6 +26,7 @@ class Desk:
         self.work: Counter[str] = Counter()
         self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
+        self._stirred: set[QuotaKey] = set()
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
@@ -34,6 +37,9 @@ class Desk:
             whole = merged(workload, original, assignments)
             self._replace(workload, original, assignments)
         borrows = self._borrows(workload, assignments, whole)
+        queue = books.queue(workload)
+        if queue is not None:
+            self.state.regime.started(queue, dict(books.charge(workload, assignments)))
         books.hold(workload, assignments, books.both)
         books.stay(workload, assignments)
         replaces = original.key if original else ""
@@ -59,21 +65,30 @@ class Desk:
     def evict(self, workload: Workload, reason: EvictionReason) -> None:
         """Take an admitted workload out for nobody's sake: its queue is stopped, for instance."""
         self._leave(workload)
-        self.moves.append(Evict(workload.key, reason))
+        lost = lost_gpu_hours(workload, self.state.now)
+        self.moves.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
         self._leave(victim.workload)
         self.state.claims.remember(victim.workload.key, preemptor.key)
-        self.moves.append(
-            Evict(victim.workload.key, EvictionReason.PREEMPTED, preemptor.key, victim.right)
-        )
+        lost = lost_gpu_hours(victim.workload, self.state.now)
+        reason, by = EvictionReason.PREEMPTED, preemptor.key
+        self.moves.append(Evict(victim.workload.key, reason, by, victim.right, lost))
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
         self.state.books.leave(workload, standing(workload))
         self.state.running.remove(workload)
         self.state.releasing[workload.key] = workload
+        queue = self.state.books.queue(workload)
+        if queue is not None:
+            self._stirred.add(queue)
+
+    def stirred(self) -> set[QuotaKey]:
+        """Return the queues that have lost work since the last question."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
 
     def close(self) -> None:
         """Let the state be as decided. Its touched queues are those that moved."""
@@ -89,6 +104,7 @@ class Desk:
                 state.dismiss(move)
         state.replaced.clear()
         state.yields.settle()
+        state.remember()
         for name, count in self._counted().items():
             self.work[name] += count - self._before[name]
 

@@ -5,6 +5,7 @@ to the same plan. A change of the platform (queues, cohorts, flavors, nodes) ask
 state: ``State(replace(state.snapshot(), nodes=...))``.
 """
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -13,9 +14,11 @@ from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
 from scheduling.engine.claims import Claims
 from scheduling.engine.explain import Explainer
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
+from scheduling.engine.history import History, remembered
 from scheduling.engine.lines import Lines
 from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Evict
@@ -24,6 +27,7 @@ from scheduling.engine.regrowth import Yields
 from scheduling.engine.shapes import Shapes
 from scheduling.engine.snapshot import Admission, Assignment, Memory, Snapshot, Workload
 from scheduling.engine.standing import standing
+from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
 from scheduling.engine.wards import Wards
@@ -41,7 +45,8 @@ class State:
         self.books = Books(platform, self.atlas)
         self.assigner = Assigner(self.books)
         self.running = Running(())
-        self.preemptor = Preemptor(self.books, self.assigner, self.running)
+        self.regime = Regime(platform, self.books.soon.ledger)
+        self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads, self.asking)
         self.replaced: set[str] = set()  # in the cycle that is under way
@@ -55,10 +60,12 @@ class State:
         self.releasing: dict[str, Workload] = {}
         self.waiting: dict[str, Why] = {}  # who waits for victims, since its last evaluation
         self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
+        self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
         self._shapes = Shapes()
         for workload in snapshot.workloads:
             self.put(workload)
         self.claims.restore(snapshot.memory)
+        self.history = snapshot.memory.history
         self._lobby = snapshot.memory.lobby
 
     def snapshot(self) -> Snapshot:
@@ -68,8 +75,9 @@ class State:
 
     def memory(self) -> Memory:
         """Return what the next cycle must know beside the rows."""
-        claims, held_less = self.claims, self.yields.before
-        return Memory(claims.standing(), claims.evicted_by(), self._lobby, held_less=held_less)
+        claims, less = self.claims, self.yields.before
+        pairs = claims.evicted_by()
+        return Memory(claims.standing(), pairs, self._lobby, self.history, held_less=less)
 
     def asking(self, workload: Workload) -> Workload:
         """Return the workload with what it needs room for: of a grown copy, the difference."""
@@ -140,6 +148,8 @@ class State:
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
         if stopped or (queue is not None and workload.blocked == BlockerCode.QUEUE_STOPPED):
             self.draining.add(workload.key)
+        if queue is not None and queue.minimum_runtime.seconds:
+            heapq.heappush(self._shelters, (safe_until(queue, workload), queue.name))
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -164,6 +174,15 @@ class State:
             self.unmanaged.discard(workload.key)
         else:
             self.lines.remove(workload)
+
+    def pass_time(self, now: float) -> None:
+        """Let it be ``now``: what only time changes has changed."""
+        self.now = self.preemptor.now = now
+        self.regime.history = History(self.platform, self.books.soon.ledger, self.history, now)
+        for workload in self.claims.refresh(now):
+            self.wards.touch(workload.queue)
+        while self._shelters and self._shelters[0][0] <= now:
+            self.wards.touch(heapq.heappop(self._shelters)[1])
 
     # -- what a cycle decided -----------------------------------------------------------------
 
@@ -198,6 +217,10 @@ class State:
         self.yields.remove(leaver.key)
         self.claims.review(leaver.key)
         self.wards.touch(leaver.queue)
+
+    def remember(self) -> None:
+        """Let everything held count as past use from now on."""
+        self.history = remembered(self.platform, self.books.now.ledger, self.history, self.now)
 
     def touched(self) -> Iterable[str]:
         """Return the queues with waiting work that have to be looked at, sorted."""

@@ -1,90 +1,62 @@
-"""How one workload gets in: at once, once those who leave have left, or once victims have.
+"""Ways to give every pod set of a workload its flavors, best first, and what each would borrow."""
 
-The whole workload comes first in each of these ways, evictions included; only then are fewer
-pods looked at, where some pod set is content with fewer: the largest number with which any of
-the ways is open (``FORMAT.md`` 5.7). Nothing is changed here.
-"""
-
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduling.engine import partial
-from scheduling.engine.candidates import Candidate
-from scheduling.engine.snapshot import Assignment, Claim, Workload
-from scheduling.engine.state import State
+from scheduling.engine.flavors import MAX_STEPS, Assigner, Option
+from scheduling.engine.quota import QuotaKey, QuotaLedger
+from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
+from scheduling.engine.usage import quota_usage
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Where the workload is going to stand. ``ready``: now; else once others have left."""
+    """One option for each pod set, by name, and what the whole gang is then charged."""
 
-    assignments: tuple[Assignment, ...]
-    ready: bool = False
-    victims: tuple[Candidate, ...] = ()
+    pinned: Mapping[str, Option]
+    usage: Counter[FlavorResource]
 
 
-def find_way(
-    state: State, asking: Workload, claim: Claim | None, protected: Collection[str]
-) -> Way | None:
-    """Return the best way in, or None.
+class Ways:
+    """The ways of one workload, in the order of its queue's flavors; the last pod set first.
 
-    Args:
-        state: left as it was found.
-        asking: what is asked for; of a grown copy, the further pods alone.
-        claim: what is being kept for it, if anything; off the books meanwhile.
-        protected: nobody of these may be evicted.
-
-    Cost: where fewer pods do, one attempt for each doubling of those that may be missing.
+    Left out are those above what the queue could ever take. Bounded: after ``MAX_STEPS`` options
+    tried, dead ends included, there are no more.
     """
 
-    def of_size(sized: Workload) -> Way | None:
-        sized = state.intern(sized)
-        if over_ceiling(state, sized):
-            return None
-        return _at_once(state, sized, None) or _later(state, sized, protected)
+    def __init__(self, assigner: Assigner, queue: QuotaKey, workload: Workload) -> None:
+        self._assigner, self._queue, self._workload = assigner, queue, workload
+        self._ledger = assigner.books.soon.ledger
+        self._steps = 0
 
-    whole = state.intern(partial.reduced(asking, 0))
-    if over_ceiling(state, whole):
-        way = _claimed(state, asking, claim)
-    else:
-        way = _at_once(state, whole, claim) or _claimed(state, asking, claim)
-        way = way or _later(state, whole, protected)
-    if way is not None or not partial.reducible(asking):
-        return way
-    return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
+    def __iter__(self) -> Iterator[Way]:
+        """Yield every way once. Cost: O(columns) for each option tried."""
+        self._steps = 0
+        return self._under({}, Counter(), self._workload.pod_sets)
 
-
-def over_ceiling(state: State, asking: Workload) -> bool:
-    """Return whether the second queue that bounds the workload can never hold it."""
-    if asking.ceiling_queue is None:
-        return False
-    never = state.explainer.impossible(asking)
-    return any(blocker.facts.get("queue") == asking.ceiling_queue for blocker in never)
-
-
-def _at_once(state: State, whole: Workload, claim: Claim | None) -> Way | None:
-    """Stand where the claim is, if it is for all the pods; else wherever there is room."""
-    books = state.books
-    if claim is not None and books.can_stand(whole, claim.assignments, books.both):
-        return Way(claim.assignments, ready=True)
-    assignments = state.assigner.assign(whole, books.both)
-    return None if assignments is None else Way(assignments, ready=True)
+    def _under(
+        self, pinned: dict[str, Option], usage: Counter[FlavorResource], rest: Sequence[PodSet]
+    ) -> Iterator[Way]:
+        if not rest:
+            yield Way(dict(pinned), usage)
+            return
+        for option in self._assigner.options(self._workload, rest[0]).choices:
+            self._steps += 1
+            if self._steps > MAX_STEPS:
+                return
+            more = usage + quota_usage(rest[0], rest[0].count, option)
+            if all(n <= self._ledger.potential(self._queue, fr) for fr, n in more.items()):
+                yield from self._under({**pinned, rest[0].name: option}, more, rest[1:])
 
 
-def _claimed(state: State, asking: Workload, claim: Claim | None) -> Way | None:
-    """Stand on the claim, now or once its victims have left; with fewer pods, if it is so."""
-    books = state.books
-    if claim is None or not books.can_stand(asking, claim.assignments, books.coming):
-        return None
-    ready = books.can_stand(asking, claim.assignments, books.both)
-    return Way(claim.assignments, ready=ready)
+def levels(
+    ledgers: Iterable[QuotaLedger], queue: QuotaKey, usage: Mapping[FlavorResource, int]
+) -> tuple[int, ...]:
+    """Return from how far up the tree each borrowing column would borrow, the furthest first.
 
-
-def _later(state: State, whole: Workload, protected: Collection[str]) -> Way | None:
-    """Wait for those who are leaving anyway; only if they are too few, evict others."""
-    if state.releasing:
-        assignments = state.assigner.assign(whole, state.books.coming)
-        if assignments is not None:
-            return Way(assignments)
-    rescue = state.preemptor.find(whole, protected)
-    return None if rescue is None else Way(rescue.assignments, victims=rescue.victims)
+    In whichever account it is further.
+    """
+    ledgers = tuple(ledgers)
+    found = (max(one.borrow_level(queue, fr, n) for one in ledgers) for fr, n in usage.items())
+    return tuple(sorted((level for level in found if level), reverse=True))
