@@ -59,6 +59,7 @@ class Running:
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._by_queue: dict[str, dict[str, Workload]] = {}
+        self._priorities: dict[str, Counter[int]] = {}
         self.usage = dict[str, Counter[FlavorResource]]()
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
@@ -68,17 +69,25 @@ class Running:
         """Return the queue's running work by key."""
         return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
 
+    def lowest(self, queue: str) -> int | None:
+        """Return the lowest priority among the queue's running work; None: nothing runs."""
+        return min(self._priorities.get(queue, ()), default=None)
+
     def add(self, workload: Workload) -> None:
         """Note a workload that has been admitted; one outside every queue is nobody's victim."""
         if workload.queue:
             self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
+            self._priorities.setdefault(workload.queue, Counter())[workload.priority] += 1
             self.usage[workload.key] = held_usage(workload)
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended."""
-        if workload.queue:
-            self._by_queue[workload.queue].pop(workload.key, None)
-            self.usage.pop(workload.key, None)
+        if workload.queue and self._by_queue[workload.queue].pop(workload.key, None):
+            del self.usage[workload.key]
+            priorities = self._priorities[workload.queue]
+            priorities[workload.priority] -= 1
+            if not priorities[workload.priority]:
+                del priorities[workload.priority]
 
 
 VictimOrder = tuple[int, float, float, str]

@@ -140,7 +140,9 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
         if entry is not None:
             _take(desk, workload, claim, entry)
             return entry.ready
-        if claim is None:
+        if claim is not None:
+            state.claims.keep(claim)  # a node or quota that is missing now may come back in time
+        else:
             parked.add((form, protected))
             if not protected:
                 line.park(form)

@@ -12,10 +12,14 @@ from scheduling.engine.usage import quota_usage
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One option for each pod set, by name, and what the whole gang is then charged."""
+    """One option for each pod set, by name, and what the whole gang is then charged.
+
+    ``marks``: for each column of each pod set, how much this and the earlier ones take of it.
+    """
 
     pinned: Mapping[str, Option]
     usage: Counter[FlavorResource]
+    marks: tuple[tuple[FlavorResource, int], ...]
 
 
 class Ways:
@@ -33,30 +37,29 @@ class Ways:
     def __iter__(self) -> Iterator[Way]:
         """Yield every way once. Cost: O(columns) for each option tried."""
         self._steps = 0
-        return self._under({}, Counter(), self._workload.pod_sets)
+        return self._after(Way({}, Counter(), ()), self._workload.pod_sets)
 
-    def _under(
-        self, pinned: dict[str, Option], usage: Counter[FlavorResource], rest: Sequence[PodSet]
-    ) -> Iterator[Way]:
+    def _after(self, way: Way, rest: Sequence[PodSet]) -> Iterator[Way]:
         if not rest:
-            yield Way(dict(pinned), usage)
+            yield way
             return
         for option in self._assigner.options(self._workload, rest[0]).choices:
             self._steps += 1
             if self._steps > MAX_STEPS:
                 return
-            more = usage + quota_usage(rest[0], rest[0].count, option)
-            if all(n <= self._ledger.potential(self._queue, fr) for fr, n in more.items()):
-                yield from self._under({**pinned, rest[0].name: option}, more, rest[1:])
+            asked = quota_usage(rest[0], rest[0].count, option)
+            usage = way.usage + asked
+            if all(usage[fr] <= self._ledger.potential(self._queue, fr) for fr in asked):
+                marks = (*way.marks, *((fr, usage[fr]) for fr in asked))
+                further = Way({**way.pinned, rest[0].name: option}, usage, marks)
+                yield from self._after(further, rest[1:])
 
 
-def levels(
-    ledgers: Iterable[QuotaLedger], queue: QuotaKey, usage: Mapping[FlavorResource, int]
-) -> tuple[int, ...]:
-    """Return from how far up the tree each borrowing column would borrow, the furthest first.
+def levels(ledgers: Iterable[QuotaLedger], queue: QuotaKey, way: Way) -> tuple[int, ...]:
+    """Return from how far up the tree each pod set's columns would borrow, the furthest first.
 
-    In whichever account it is further.
+    In whichever account it is further; what does not borrow is left out.
     """
     ledgers = tuple(ledgers)
-    found = (max(one.borrow_level(queue, fr, n) for one in ledgers) for fr, n in usage.items())
+    found = (max(one.borrow_level(queue, fr, n) for one in ledgers) for fr, n in way.marks)
     return tuple(sorted((level for level in found if level), reverse=True))
