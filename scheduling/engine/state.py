@@ -231,5 +231,5 @@ class State:
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(smallest(self.asking(workload)))
+        _, blockers = self.explainer.why(self.intern(smallest(self.asking(workload))))
         return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)
