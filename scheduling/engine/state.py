@@ -216,11 +216,19 @@ class State:
         self.doors.settle(works)
 
     def seat(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
-        """Let a workload run whose quota and nodes the cycle has taken already."""
+        """Let a workload run whose quota and nodes the cycle has taken already.
+
+        What has finished of it before gives back its quota at once.
+        """
         self._leave_line(workload)
         self.waiting.pop(workload.key, None)
         admitted = replace(workload, admission=Admission(self.now, assignments))
         self.workloads[workload.key] = admitted
+        if (held := standing(admitted)) != assignments:
+            self.books.leave(workload, assignments)
+            self.books.drop(workload, assignments, (self.books.now,))
+            self.books.hold(admitted, held, self.books.both)
+            self.books.stay(admitted, held)
         self.wards.touch(workload.queue)
         self._stir(workload)
         self._run(admitted)
@@ -252,5 +260,5 @@ class State:
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(smallest(self.asking(workload)))
+        _, blockers = self.explainer.why(self.intern(smallest(self.asking(workload))))
         return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)
