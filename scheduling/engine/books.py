@@ -7,14 +7,14 @@ alone, so earlier victims that have not left yet are never the reason for a furt
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.placement import FreeCapacity
-from scheduling.engine.quota import QuotaKey, QuotaLedger, QuotaNode, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
+from scheduling.engine.tree import QuotaKey, QuotaTree, queue_key, quota_tree
 from scheduling.engine.usage import charged, paired, pod_footprint
 
 
@@ -49,11 +49,11 @@ class Books:
                 if not workload.releasing:
                     self.stay(workload, workload.admission.assignments)
 
-    def _side(self, tree: Mapping[QuotaKey, QuotaNode]) -> Side:
+    def _side(self, tree: QuotaTree) -> Side:
         ledger = QuotaLedger(tree, self._journal)
         return Side(ledger, FreeCapacity(self.snapshot.nodes, self._journal))
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes to any account are undone unless kept."""
         return self._journal.trial()
 
@@ -62,12 +62,18 @@ class Books:
         known = workload.queue is not None and workload.queue in self.snapshot.cluster_queues
         return queue_key(workload.queue or "") if known else None
 
+    def charge(
+        self, workload: Workload, assignments: Iterable[Assignment]
+    ) -> Iterable[tuple[FlavorResource, int]]:
+        """Return what a workload that stands on ``assignments`` is charged in its queue."""
+        return charged(workload, assignments).items()
+
     def hold(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:
         """Charge a workload's quota and nodes."""
         assignments, queue = tuple(assignments), self.queue(workload)
         for side in sides:
             side.room.stand(workload, assignments)
-            for fr, amount in charged(workload, assignments).items():
+            for fr, amount in self.charge(workload, assignments):
                 if queue is not None:
                     side.ledger.reserve(queue, fr, amount)
 
@@ -76,7 +82,7 @@ class Books:
         assignments, queue = tuple(assignments), self.queue(workload)
         for side in sides:
             side.room.stand(workload, assignments, sign=-1)
-            for fr, amount in charged(workload, assignments).items():
+            for fr, amount in self.charge(workload, assignments):
                 if queue is not None:
                     side.ledger.release(queue, fr, amount)
 
@@ -87,7 +93,7 @@ class Books:
         loan yet, and makes nobody in it a victim.
         """
         queue = self.queue(workload)
-        for fr, amount in charged(workload, assignments).items():
+        for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.reserve(queue, fr, amount)
 
@@ -95,7 +101,7 @@ class Books:
         """Undo a :meth:`stay`, and free what the workload holds from ``soon`` on."""
         assignments, queue = tuple(assignments), self.queue(workload)
         self.drop(workload, assignments, self.coming)
-        for fr, amount in charged(workload, assignments).items():
+        for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.release(queue, fr, amount)
 
