@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from scheduling.engine.codec import decode_snapshot, encode_plan, encode_snapshot
 from scheduling.engine.cycle import decide
-from scheduling.engine.desk import Desk
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.snapshot import Assignment, ClusterQueue, Cohort, Node, PodSet, Snapshot
+from scheduling.engine.state import State
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
 
@@ -89,13 +89,13 @@ def spared(
     claims = tuple(c for c in snapshot.memory.claims if c.workload != preemptor)
     left = tuple(w for w in snapshot.workloads if w.key not in gone)
     world = replace(snapshot, workloads=left, memory=replace(snapshot.memory, claims=claims))
-    desk = Desk(world)
+    state = State(world)
     work = next(w for w in world.workloads if w.key == preemptor)
     pinned = {one.pod_set: one.flavors for one in taken}
-    queue = desk.books.queue(work)
+    queue = state.books.queue(work)
     assert queue is not None
-    columns = frozenset(desk.books.soon.ledger.columns())
-    found = desk.assigner.assign(work, desk.books.coming, pinned, columns)
+    columns = frozenset(state.books.soon.ledger.columns())
+    found = state.assigner.assign(work, state.books.coming, pinned, columns)
     return found is not None
 
 

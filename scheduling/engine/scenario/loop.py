@@ -39,9 +39,9 @@ def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
     for number in range(1, scenario.max_cycles + 1):
         world.age_consumption()
         world.finish_what_is_done()
-        for event in scenario.events:
-            if event.at_cycle == number:
-                world.apply(event)
+        happened = [event for event in scenario.events if event.at_cycle == number]
+        for event in happened:
+            world.apply(event)
         before = world.memory.lobby.parked
         record = _decide(world, profile)
         if record.moved:
@@ -50,7 +50,7 @@ def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
         if record.moved:
             usages = outcome.local_queue_usage(world)
         changed = record.moved or world.memory.lobby.parked != before
-        idle = 0 if changed else idle + 1
+        idle = 0 if changed or happened else idle + 1
         still = not record.looked or idle >= IDLE_CYCLES
         if still and not _more_to_come(world, number):
             quiescent = True
