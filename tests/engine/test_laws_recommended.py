@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scheduling.engine.codec import decode_snapshot, encode_plan, encode_snapshot
 from scheduling.engine.cycle import decide
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
-from scheduling.engine.snapshot import Assignment, ClusterQueue, Cohort, Node, PodSet, Snapshot
+from scheduling.engine.snapshot import Claim, ClusterQueue, Cohort, Node, PodSet, Snapshot
 from scheduling.engine.state import State
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
@@ -66,37 +66,30 @@ def check_whoever_evicts_starts(random: Random) -> None:
 def check_no_victim_in_vain(random: Random) -> None:
     """With any one victim still there, it would not fit on the same flavors, or borrow."""
     sim = busy(random, Setting(stops=False, topology=False, contended=True))
-    snapshot = sim.snapshot
     sim.step()
     evictions = [d for d in sim.plan.decisions if isinstance(d, Evict)]
+    victims = {evict.workload for evict in evictions}
     claims = {claim.workload: claim for claim in sim.plan.memory.claims}
-    for key, times in Counter(evict.preemptor for evict in evictions).items():
-        if key is None or len({e.preemptor for e in evictions}) > 1 or times < 2:
-            continue
-        for evict in evictions:
-            assert not spared(snapshot, key, evict.workload, evictions, claims[key].assignments)
+    for preemptor, times in Counter(evict.preemptor for evict in evictions).items():
+        if preemptor is not None and times == len(evictions) > 1:
+            for kept in sorted(victims):
+                assert not spared(sim.snapshot, claims[preemptor], kept, victims - {kept})
 
 
-def spared(
-    snapshot: Snapshot,
-    preemptor: str,
-    kept: str,
-    evictions: list[Evict],
-    taken: tuple[Assignment, ...],
-) -> bool:
-    """Whether the preemptor fits, without borrowing, though ``kept`` is not evicted."""
-    gone = {evict.workload for evict in evictions} - {kept}
-    claims = tuple(c for c in snapshot.memory.claims if c.workload != preemptor)
-    left = tuple(w for w in snapshot.workloads if w.key not in gone)
-    world = replace(snapshot, workloads=left, memory=replace(snapshot.memory, claims=claims))
-    state = State(world)
-    work = next(w for w in world.workloads if w.key == preemptor)
-    pinned = {one.pod_set: one.flavors for one in taken}
-    queue = state.books.queue(work)
-    assert queue is not None
+def spared(snapshot: Snapshot, claim: Claim, kept: str, gone: set[str]) -> bool:
+    """Whether the claimant fits, without borrowing, though ``kept`` has not been evicted."""
+    memory = snapshot.memory
+    claims = tuple(other for other in memory.claims if other.workload != claim.workload)
+    left = tuple(
+        replace(work, releasing=work.releasing and work.key != kept)
+        for work in snapshot.workloads
+        if work.key not in gone
+    )
+    state = State(replace(snapshot, workloads=left, memory=replace(memory, claims=claims)))
+    work = next(work for work in left if work.key == claim.workload)
+    flavors = {one.pod_set: one.flavors for one in claim.assignments}
     columns = frozenset(state.books.soon.ledger.columns())
-    found = state.assigner.assign(work, state.books.coming, pinned, columns)
-    return found is not None
+    return state.assigner.assign(work, state.books.coming, flavors, columns) is not None
 
 
 def check_more_room_evicts_nobody(random: Random) -> None:
