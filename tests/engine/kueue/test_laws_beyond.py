@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from scheduling.engine.kueue.cycle import HeadOutcome, Round, decide_heads
+from scheduling.engine.kueue.cycle import Entry, HeadOutcome, Round, decide_heads
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario import loop
 from scheduling.engine.scenario.reader import read_scenario
@@ -22,6 +22,7 @@ from tests.engine.kueue.wild import LEVELS, wild_scenario
 from tests.engine.naive import Tree, charged, free_of, may_use, usage_of
 
 KUEUE = Profile.kueue()
+Free = dict[str, Counter[str]]  # by node and resource
 seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
 
 
@@ -37,8 +38,10 @@ def broken(snapshot: Snapshot, decided: Round) -> Iterator[str]:
         if times > 1 or work[key].admission is None:
             yield f"{key} is evicted {times} times or does not run"
     for entry in decided.entries:
-        if entry.outcome is HeadOutcome.PREEMPTING and not entry.victims:
-            yield f"{entry.workload.key} preempts nobody"
+        if entry.outcome is HeadOutcome.PREEMPTING:
+            if not entry.victims:
+                yield f"{entry.workload.key} preempts nobody"
+            make_room(free, entry, work)  # later heads may count on what the victims leave
         if entry.outcome is not HeadOutcome.ADMITTED:
             continue
         head, assignments = work[entry.workload.key], entry.nomination.assignments
@@ -49,16 +52,33 @@ def broken(snapshot: Snapshot, decided: Round) -> Iterator[str]:
         yield from misplaced(snapshot, head, assignments, free)
 
 
-def victims(entry: Any) -> frozenset[str]:
+def victims(entry: Entry) -> frozenset[str]:
     none: frozenset[str] = frozenset()
     return entry.victim_keys if entry.outcome is HeadOutcome.PREEMPTING else none
+
+
+def make_room(free: Free, entry: Entry, work: dict[str, Workload]) -> None:
+    """Let the victims of a preemptor leave, and the preemptor stand."""
+    for key in entry.victim_keys:
+        admission = work[key].admission
+        assert admission is not None
+        stand(free, work[key], admission.assignments, -1)
+    stand(free, work[entry.workload.key], entry.nomination.assignments)
+
+
+def stand(free: Free, one: Workload, assignments: tuple[Assignment, ...], sign: int = 1) -> None:
+    sets = {pod_set.name: pod_set for pod_set in one.pod_sets}
+    for assignment in assignments:
+        for node, pods in assignment.nodes.items():
+            for resource, amount in sets[assignment.pod_set].requests.items():
+                free[node][resource] -= sign * amount * pods
 
 
 def misplaced(
     snapshot: Snapshot,
     head: Workload,
     assignments: tuple[Assignment, ...],
-    free: dict[str, Counter[str]],
+    free: Free,
 ) -> Iterator[str]:
     """Yield what is wrong with counts, flavors and nodes of one admission; take the room."""
     sets = {pod_set.name: pod_set for pod_set in head.pod_sets}
@@ -73,6 +93,7 @@ def misplaced(
         if pod_set.topology is not None and pod_set.topology.group:
             level = pod_set.topology.level or ""
             groups.setdefault(pod_set.topology.group, set()).update(domains(snapshot, one, level))
+    stand(free, head, assignments)
     yield from (f"{head.key} splits a group" for found in groups.values() if len(found) > 1)
 
 
@@ -81,7 +102,7 @@ def off_ground(
     head: Workload,
     pod_set: PodSet,
     one: Assignment,
-    free: dict[str, Counter[str]],
+    free: Free,
 ) -> Iterator[str]:
     placing = any(snapshot.flavors[f].topology for f in one.flavors.values())
     if not placing:
@@ -97,9 +118,9 @@ def overloaded(
     head: Workload,
     pod_set: PodSet,
     one: Assignment,
-    free: dict[str, Counter[str]],
+    free: Free,
 ) -> Iterator[str]:
-    """Pod slots are not looked at: within one cycle Kueue does not count them either."""
+    """Each pod set by itself and without pod slots, as Kueue looks within one cycle."""
     nodes = {node.name: node for node in snapshot.nodes}
     wanted = [snapshot.flavors[name].node_labels.items() for name in one.flavors.values()]
     for name, pods in one.nodes.items():
@@ -107,8 +128,7 @@ def overloaded(
         if not node.usable or not all(labels <= node.labels.items() for labels in wanted):
             yield f"{head.key} stands on {name}, which is not of its flavor or takes nobody"
         for resource, amount in pod_set.requests.items():
-            free[name][resource] -= amount * pods
-            if amount and free[name][resource] < 0:
+            if amount and amount * pods > free[name][resource]:
                 yield f"{name} is oversold of {resource}"
 
 
