@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.lines import Walk
 from scheduling.engine.ordering import precedence, queue_order
+from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Blocker, Hold
 from scheduling.engine.shapes import Form, form_of
 from scheduling.engine.snapshot import Workload
@@ -58,6 +59,11 @@ class Holds:
             strict = key if state.strict.get(queue) == key else strict
 
     def _known(self, workload: Workload, known: dict[Form, Why]) -> Why:
+        claim = self._state.claims.lift(workload.key)
+        if claim is not None:  # what is kept for it is not what it lacks
+            why = self._explain(workload)
+            self._state.claims.keep(claim)
+            return why
         if self._state.claims.protected_from(workload.key):
             return self._explain(workload)  # it may evict fewer than its equals
         form = form_of(workload)
@@ -66,7 +72,11 @@ class Holds:
         return known[form]
 
     def _explain(self, workload: Workload) -> Why:
-        """Explain a refusal; first what only time can remove, if the workload fits without it."""
+        """Explain a refusal; first what only time can remove, if the workload fits without it.
+
+        What counts is the fewest pods with which it would start; of a grown copy, the difference.
+        """
+        workload = smallest(self._state.asking(workload))
         reason, blockers = self._state.explainer.why(workload)
         if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
             blockers = (*self._claimed(workload), *self._sheltered(workload), *blockers)
