@@ -92,3 +92,28 @@ def test_a_checkpoint_and_finished_pods_are_noted() -> None:
         world.apply(event)
     (noted,) = world.snapshot().workloads
     assert (noted.last_checkpoint_at, noted.reclaimable) == (7, {"main": 2})
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_what_running_work_sheds_starts_the_next_one(profile: Profile) -> None:
+    events = [{"at_cycle": 3, "type": "scale", "workload": "x", "counts": {"main": 1}}]
+    jobs = [running("x", 4), work("y", 3, at=2)]
+    outcome = run(read_scenario(platform([queue("a", 4)], jobs, events=events)), profile)
+    assert when_admitted(outcome) == {"y": 3}
+    assert outcome["final"]["usage"]["a"] == {"h100": {"gpu": 4}}
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_quota_is_charged_what_transformations_say(profile: Profile) -> None:
+    rule = {"input": "gpu", "outputs": {"unit": 2}, "strategy": "Replace"}
+    lines = {"unit": {"nominal": 8}}
+    groups = [{"covered_resources": ["unit"], "flavors": [{"name": "h100", "resources": lines}]}]
+    asked = {**queue("a", 0), "resource_groups": groups}
+    value = platform(
+        [asked],
+        [work("x", 3), work("y", 2, at=2), work("z", 1, at=3)],
+        settings={"resource_transformations": [rule]},
+    )
+    outcome = run(read_scenario(value), profile)
+    assert outcome["final"]["admitted"] == ["x", "z"]
+    assert outcome["final"]["usage"]["a"] == {"h100": {"unit": 8}}

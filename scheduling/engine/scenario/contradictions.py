@@ -16,6 +16,7 @@ _OF_WORK = (
     EventKind.SET_PRIORITY,
     EventKind.CHECKPOINT,
     EventKind.RECLAIM_PODS,
+    EventKind.SCALE,
 )
 
 
@@ -123,9 +124,13 @@ def _all_work(scenario: Scenario) -> Iterator[tuple[str, Workload]]:
 def _lost_events(scenario: Scenario, names: Names) -> Iterator[Problem]:
     """Yield the events that name a workload, queue or flavor that never exists."""
     later = {event.name for event in scenario.events if event.kind is EventKind.SUBMIT}
+    sets = {work.name: {p.name for p in work.pod_sets} for _, work in _all_work(scenario)}
     for i, event in enumerate(scenario.events):
         if event.kind in _OF_WORK and names.unknown(event.name, "workloads", later):
             yield Problem(f"events[{i}].workload", f"unknown workload {event.name!r}")
+        for name in sorted(event.pods.keys() - sets.get(event.name, event.pods.keys())):
+            field = "counts" if event.kind is EventKind.SCALE else "pods"
+            yield Problem(f"events[{i}].{field}.{name}", f"unknown pod set {name!r}")
         if _names_a_queue(event) and names.unknown(event.name, "cluster_queues"):
             yield Problem(f"events[{i}].cluster_queue", f"unknown cluster queue {event.name!r}")
         if event.of_cohort and names.unknown(event.name, "cohorts", _named_cohorts(scenario)):

@@ -88,6 +88,10 @@ def _reclaim_pods(fields: Fields) -> Event:
     return Event(name=fields.name("workload"), pods=fields.amounts("pods"))
 
 
+def _scale(fields: Fields) -> Event:
+    return Event(name=fields.name("workload"), pods=fields.amounts("counts"))
+
+
 _READERS: dict[str, Callable[[Fields], Event]] = {
     EventKind.FINISH: _end,
     EventKind.DELETE: _end,
@@ -98,4 +102,5 @@ _READERS: dict[str, Callable[[Fields], Event]] = {
     EventKind.ADVANCE_CLOCK: _advance_clock,
     EventKind.CHECKPOINT: _checkpoint,
     EventKind.RECLAIM_PODS: _reclaim_pods,
+    EventKind.SCALE: _scale,
 }

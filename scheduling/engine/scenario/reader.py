@@ -1,5 +1,6 @@
 """Reading whole scenarios: strict, with all problems listed by path."""
 
+from dataclasses import replace
 from typing import Any
 
 from scheduling.engine.scenario.contradictions import contradictions
@@ -12,9 +13,11 @@ from scheduling.engine.scenario.parts import (
     read_queue,
     read_topology,
 )
-from scheduling.engine.scenario.script import Decay, Door, Scenario
+from scheduling.engine.scenario.script import Decay, Door, Event, Scenario
+from scheduling.engine.scenario.transforming import read_transformations, transformed
 from scheduling.engine.snapshot import HALF_LIFE_S
 from scheduling.engine.terms import FairStrategy
+from scheduling.engine.transformations import Table
 
 MOST_CYCLES = 1_000_000
 
@@ -38,6 +41,7 @@ def _read(fields: Fields) -> Scenario:
     doors = tuple(_door(one) for one in fields.objects("local_queues"))
     queues = {door.name: door.cluster_queue for door in doors}
     durations: dict[str, float] = {}
+    rules = read_transformations(settings)
     scenario = Scenario(
         id=fields.name("id"),
         strategies=_strategies(settings.object("fair_sharing")),
@@ -52,13 +56,25 @@ def _read(fields: Fields) -> Scenario:
         cohorts=tuple(read_cohort(one) for one in fields.objects("cohorts")),
         queues=tuple(read_queue(one) for one in fields.objects("cluster_queues")),
         doors=doors,
-        workloads=tuple(read_job(one, queues, durations) for one in fields.objects("workloads")),
-        events=tuple(read_event(one, queues, durations) for one in fields.objects("events")),
+        workloads=tuple(
+            transformed(read_job(one, queues, durations), rules)
+            for one in fields.objects("workloads")
+        ),
+        events=tuple(
+            _transformed(read_event(one, queues, durations), rules)
+            for one in fields.objects("events")
+        ),
         durations=durations,
         expected=fields.raw("expected"),
     )
     settings.done()
     return scenario
+
+
+def _transformed(event: Event, rules: Table) -> Event:
+    if event.workload is None:
+        return event
+    return replace(event, workload=transformed(event.workload, rules))
 
 
 def _strategies(fields: Fields) -> tuple[FairStrategy, ...]:

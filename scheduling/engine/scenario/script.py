@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     ADVANCE_CLOCK = "advance_clock"
     CHECKPOINT = "checkpoint"
     RECLAIM_PODS = "reclaim_pods"
+    SCALE = "scale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Event:
     stop_policy: StopPolicy = StopPolicy.NONE
     node: Node | None = None
     seconds: float = 0.0  # to advance, or the instant of a checkpoint
-    pods: Mapping[str, int] = field(default_factory=dict)  # finished ones, by pod set
+    pods: Mapping[str, int] = field(default_factory=dict)  # finished ones, or the new counts
 
 
 @dataclass(frozen=True, slots=True)

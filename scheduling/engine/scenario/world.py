@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from scheduling.engine.kueue import consumption
 from scheduling.engine.lobby import Lobby
@@ -172,11 +171,8 @@ class World:
                 self._wake(self.queues)
             case EventKind.ADVANCE_CLOCK:
                 self.now += event.seconds
-            case EventKind.CHECKPOINT:
-                self._note(event.name, last_checkpoint_at=event.seconds)
-            case EventKind.RECLAIM_PODS:
-                self._note(event.name, reclaimable=event.pods)
-                self._wake(self.queues)
+            case _:
+                self._note(event)
 
     def finish_what_is_done(self) -> None:
         """End the work that has run for as long as it takes; the first to end goes first."""
@@ -204,9 +200,25 @@ class World:
                 safe = self.queues[work.queue or ""].minimum_runtime.seconds
                 yield work.admission.admitted_at + safe
 
-    def _note(self, key: str, **facts: Any) -> None:
-        if key in self.workloads:
-            self.workloads[key] = replace(self.workloads[key], **facts)
+    def _note(self, event: Event) -> None:
+        """Note what one workload says of itself; what it gives back, others may take.
+
+        Counts are edited in place: running work holds no more than before, and may hold less.
+        """
+        work = self.workloads.get(event.name)
+        if work is None:
+            return
+        match event.kind:
+            case EventKind.CHECKPOINT:
+                work = replace(work, last_checkpoint_at=event.seconds)
+            case EventKind.RECLAIM_PODS:
+                work = replace(work, reclaimable=event.pods)
+            case EventKind.SCALE:
+                counts = event.pods
+                sets = (replace(p, count=counts.get(p.name, p.count)) for p in work.pod_sets)
+                work = replace(work, pod_sets=tuple(sets))
+        self.workloads[event.name] = work
+        self._wake(self.queues)
 
     def _end(self, key: str, *, finished: bool) -> None:
         work = self.workloads.pop(key, None)

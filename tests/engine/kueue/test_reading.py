@@ -207,7 +207,7 @@ def test_a_good_one() -> None:
             {"events": [{"at_cycle": 1, "type": "explode"}]},
             (
                 "events[0].type: must be one of finish, delete, submit, set_priority, set_quota, "
-                "set_stop_policy, set_node, advance_clock, checkpoint, reclaim_pods"
+                "set_stop_policy, set_node, advance_clock, checkpoint, reclaim_pods, scale"
             ),
         ),
         (
@@ -217,6 +217,14 @@ def test_a_good_one() -> None:
         (
             {"events": [{**EDIT, "cluster_queue": "a", "resource": "cpu"}]},
             "events[0].resource: the queue has no quota for 'cpu' of flavor 'h100'",
+        ),
+        (
+            {"events": [{"at_cycle": 1, "type": "scale", "workload": "x", "counts": {"b": 1}}]},
+            "events[0].counts.b: unknown pod set 'b'",
+        ),
+        (
+            {"settings": {"resource_transformations": [{"input": "gpu", "outputs": {"u": "2"}}]}},
+            "settings.resource_transformations[0].outputs.u: must be a number",
         ),
         (
             {"events": [{**EDIT, "cohort": "none"}]},
