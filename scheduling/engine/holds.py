@@ -19,8 +19,7 @@ from scheduling.engine.terms import BlockerCode, PendingReason
 
 def walk(state: State, queue: str) -> Walk:
     """Return the walk along one queue's line, waiting preemptors first."""
-    claimants = (state.workloads[claim.workload] for claim in state.claims.standing())
-    mine = [workload for workload in claimants if workload.queue == queue]
+    mine = [state.workloads[key] for key in state.claims.waiting_in(queue)]
     return Walk(state.lines.forms(queue), precedence, mine)
 
 

@@ -111,15 +111,16 @@ class State:
         self._learn(workload)
         if claim is not None:
             self.claims.keep(claim)
-        self.claims.review(key)
+        self.claims.review(workload)
 
     def drop(self, key: str) -> None:
         """Let a workload be gone: finished, cancelled or deleted. Unknown keys are fine."""
         if key in self.workloads:
             self.claims.lift(key)
             self.claims.forget(key)
-            self._forget(self.workloads.pop(key))
-            self.claims.review(key)
+            gone = self.workloads.pop(key)
+            self._forget(gone)
+            self.claims.review(gone)
 
     def _learn(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -200,9 +201,10 @@ class State:
 
     def retire(self, key: str) -> None:
         """Let a workload be gone whose pods a copy has taken over; its quota is free."""
-        self._forget(self.workloads.pop(key))
+        gone = self.workloads.pop(key)
+        self._forget(gone)
         self.claims.forget(key)
-        self.claims.review(key)
+        self.claims.review(gone)
 
     def dismiss(self, decision: Evict) -> None:
         """Let a workload be on its way out whose quota the cycle has given back already."""
@@ -210,7 +212,7 @@ class State:
         self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
         self.draining.discard(leaver.key)
         self.yields.remove(leaver.key)
-        self.claims.review(leaver.key)
+        self.claims.review(leaver)
         self.wards.touch(leaver.queue)
 
     def remember(self) -> None:
