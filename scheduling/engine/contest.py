@@ -39,6 +39,8 @@ class Contest:
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
         self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
         self._fair_queues: dict[str, QuotaKey | None] = {}
+        self._moves: dict[QuotaKey, int] = {}  # how often something moved in a tree, by root
+        self._last: dict[str, tuple[int, Rank]] = {}  # ranks, and the moves of the tree then
         self._champions: dict[QuotaKey, str] = {}  # in line, by root
         self._ranks: dict[str, Rank] = {}  # of the champions in line; only their trees change them
 
@@ -57,7 +59,11 @@ class Contest:
 
     def stir(self, queues: Iterable[QuotaKey]) -> None:
         """Note that these queues hold more or less than before."""
-        self._changed.update(queue for queue in queues if self._regime.is_fair(queue))
+        for queue in queues:
+            root = self._ledger.root(queue)
+            self._moves[root] = self._moves.get(root, 0) + 1
+            if self._regime.is_fair(queue):
+                self._changed.add(queue)
 
     def pop(self) -> Workload | None:
         """Return whose turn it is and forget it; None when nobody is left."""
@@ -133,5 +139,13 @@ class Contest:
         if known is not None:
             return known
         queue = self._books.queue(workload)
-        level = borrow_level(self._books, queue, self._ask(workload)) if queue else 0
-        return Rank(workload.key not in self._claimants, level, *urgency(workload))
+        if queue is None:
+            return Rank(workload.key not in self._claimants, 0, *urgency(workload))
+        moves = self._moves.get(self._ledger.root(queue), 0)
+        last = self._last.get(workload.key)
+        if last is not None and last[0] == moves:
+            return last[1]
+        level = borrow_level(self._books, queue, self._ask(workload))
+        rank = Rank(workload.key not in self._claimants, level, *urgency(workload))
+        self._last[workload.key] = moves, rank
+        return rank
