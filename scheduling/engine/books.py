@@ -47,6 +47,7 @@ class Books:
         self.atlas = atlas
         self._keys = {name: queue_key(name) for name in snapshot.cluster_queues}
         self._charges: dict[object, tuple[tuple[PodSet, ...], Charge]] = {}
+        self._last: tuple[object, object, Charge] = (None, None, ())  # asked for several times
         for workload in snapshot.workloads:
             if workload.admission is not None:
                 sides = (self.now,) if workload.releasing else self.both
@@ -72,12 +73,15 @@ class Books:
 
         Remembered for pod sets that are the same object, as those of equal work are.
         """
-        pod_sets = workload.pod_sets
+        pod_sets, last = workload.pod_sets, self._last
+        if last[0] is pod_sets and last[1] is assignments:
+            return last[2]
         granted = tuple((a.pod_set, a.count, *a.flavors.items()) for a in assignments)
         known = self._charges.get((id(pod_sets), granted))
         if known is None:
             charge = tuple(charged(workload, assignments).items())
             known = self._charges[id(pod_sets), granted] = pod_sets, charge
+        self._last = pod_sets, assignments, known[1]
         return known[1]
 
     def hold(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:

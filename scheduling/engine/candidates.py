@@ -7,9 +7,10 @@ before its minimum runtime (4.9).
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from scheduling.engine.books import Charge
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
@@ -68,16 +69,24 @@ class Running:
         """Return the queue's running work by key."""
         return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
 
+    def any_order(self, queue: str) -> Iterable[Workload]:
+        """Return the queue's running work for whoever sorts it anyhow."""
+        return self._by_queue.get(queue, {}).values()
+
     def lowest(self, queue: str) -> int | None:
         """Return the lowest priority among the queue's running work; None: nothing runs."""
         return min(self._priorities.get(queue, ()), default=None)
 
-    def add(self, workload: Workload) -> None:
-        """Note a workload that has been admitted; one outside every queue is nobody's victim."""
+    def add(self, workload: Workload, charge: Charge | None = None) -> None:
+        """Note a workload that has been admitted; one outside every queue is nobody's victim.
+
+        ``charge``: what it uses, where that is known already.
+        """
         if workload.queue:
             self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
             self._priorities.setdefault(workload.queue, Counter())[workload.priority] += 1
-            self.usage[workload.key] = held_usage(workload)
+            usage = held_usage(workload) if charge is None else Counter(dict(charge))
+            self.usage[workload.key] = usage
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended."""
@@ -118,6 +127,7 @@ class Grounds:
 
     ``ledger`` says what the preemptor may take, ``staying`` who borrows, ``now`` how long work
     has run. ``consumption`` is that of a workload's local queue, where usage decides.
+    ``spared`` collects who was passed over because the preemptor may not evict this one.
     """
 
     ledger: QuotaLedger
@@ -127,6 +137,7 @@ class Grounds:
     now: float
     profile: Profile = RECOMMENDED
     consumption: Callable[[Workload], float] = lambda _: 0.0
+    spared: set[str] = field(default_factory=set)
 
     def order(self, work: Workload) -> VictimOrder:
         """Return the profile's sort key of victims."""
@@ -170,6 +181,9 @@ class Selection:
     def own(self) -> tuple[Candidate, ...]:
         """Return the candidates of the preemptor's own queue, in order."""
         queue, policy = self._attempt.queue, self._rights.within_cluster_queue
+        only_lower = policy is WithinClusterQueue.LOWER_PRIORITY
+        if policy is WithinClusterQueue.NEVER or not self._may_hold_any(queue, only_lower):
+            return ()
         works = [
             work
             for work in self._usable(queue)
@@ -181,11 +195,21 @@ class Selection:
 
     def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:
         """Return what may be reclaimed from another queue, in order; nothing if it lends."""
-        if not self._borrows(queue):
+        only_lower = self._rights.reclaim_within_cohort is not ReclaimWithinCohort.ANY
+        hopeless = only_lower and not self._may_hold_any(queue, only_lower)
+        if hopeless or not self._borrows(queue):
             return ()
         right = PreemptionReason.IN_COHORT_RECLAMATION
         works = (work for work in self._usable(queue) if self._may_reclaim(work))
         return self._sorted([Candidate(work, queue, right) for work in works])
+
+    def _may_hold_any(self, queue: QuotaKey, only_lower: bool) -> bool:
+        """Return whether the queue runs anything as little urgent as a victim must be."""
+        lowest, priority = (
+            self._grounds.running.lowest(queue.name),
+            self._attempt.preemptor.priority,
+        )
+        return lowest is not None and (lowest < priority if only_lower else lowest <= priority)
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
         """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
@@ -234,12 +258,13 @@ class Selection:
                 return
             if self._grounds.profile.borrowed_columns:
                 columns = {fr for fr in columns if self._staying.borrowed(queue, fr)}
-        for work in running.of(queue.name):
+        for work in running.any_order(queue.name):
             used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
             if not fitting or not work.preemptible or work.key == safe:
                 continue
             if work.key in self._protected:
+                self._grounds.spared.add(work.key)
                 continue
             if not self._grounds.safe(work, self._attempt.preemptor):
                 yield work

@@ -4,7 +4,7 @@ Every flavor is looked at in every cycle; nothing is remembered of earlier searc
 ``FORMAT.md`` 5.4 and 5.5 (over all pod sets together), ``admission.md`` K33.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.flavors import Assigner
@@ -13,7 +13,7 @@ from scheduling.engine.preemption import MAX_COMBINATIONS, Preemptor
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Fungibility, Workload
 from scheduling.engine.terms import FlavorPreference, FlavorSearch
-from scheduling.engine.ways import Way, Ways, levels
+from scheduling.engine.ways import Way, levels
 
 
 class Chooser:
@@ -48,9 +48,9 @@ class Chooser:
             return False
         return self._assigner.assign(workload, sides, way.pinned) is not None
 
-    def ways(self, workload: Workload, queue: QuotaKey) -> Ways:
+    def ways(self, workload: Workload, queue: QuotaKey) -> Iterable[Way]:
         """Return the ways to look at."""
-        return Ways(self._assigner, queue, workload)
+        return self._preemptor.ways.of(workload, queue)
 
     def evicting(
         self, workload: Workload, way: Way, protected: Collection[str]

@@ -102,5 +102,7 @@ def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Ask
 
 def borrow_level(books: Books, queue: QuotaKey, usage: Usage) -> int:
     """Return how far up the tree ``usage`` would have to be borrowed (K35); 0: own nominal."""
-    ledger = books.now.ledger
-    return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
+    ledger, level = books.now.ledger, 0
+    for fr, amount in usage.items():
+        level = max(level, ledger.borrow_level(queue, fr, amount))
+    return level

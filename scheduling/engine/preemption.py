@@ -70,7 +70,10 @@ class Preemptor:
         self._profile, self.now = profile, books.snapshot.now
         self._consumption = consumption
         self._regime, self._fair = regime, FairPreemption(books, regime)
+        self._last = self._grounds_at(self.now)
+        self.ways = Ways(assigner)
         self.trials = 0
+        self.spared: set[str] = set()  # whom a search passed over because they are protected
 
     def find(
         self,
@@ -106,9 +109,16 @@ class Preemptor:
             rank = rescue.standing.rank(preference)
             if best is None or rank > best.standing.rank(preference):
                 best = rescue
+        self.spared |= grounds.spared
+        grounds.spared.clear()
         return best
 
     def _grounds(self, now: float) -> Grounds:
+        if self._last.now != now:
+            self._last = self._grounds_at(now)
+        return self._last
+
+    def _grounds_at(self, now: float) -> Grounds:
         ledger, staying = self._ledger, self._books.staying
         return Grounds(
             ledger, staying, self._queues, self._running, now, self._profile, self._consumption
@@ -162,7 +172,7 @@ class Preemptor:
         """Return the ways under which eviction may be tried at all, the first few of them."""
         found = (
             (Attempt(workload, queue, way.usage, self._contested(queue, way.usage)), way)
-            for way in (Ways(self._assigner, queue, workload) if ways is None else ways)
+            for way in (self.ways.of(workload, queue) if ways is None else ways)
         )
         tried = (pair for pair in found if self._eligible(pair[0]) and self._hopeful(pair[0]))
         return islice(tried, MAX_COMBINATIONS)

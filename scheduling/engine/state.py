@@ -159,7 +159,8 @@ class State:
             self.lines.add(workload)
 
     def _run(self, workload: Workload) -> None:
-        self.running.add(workload)
+        charge = self.books.charge(workload, standing(workload))
+        self.running.add(workload, charge)
         self.yields.add(workload)
         queue = self.platform.cluster_queues.get(workload.queue or "")
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
