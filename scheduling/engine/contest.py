@@ -96,7 +96,8 @@ class Contest:
             return False  # overtaken since it was offered
         del self._champions[root], self._ranks[workload.key]
         usage = self._ask(workload)
-        if usage != champion.usage:  # another flavor asks for less by now
+        same = usage is champion.usage or usage == champion.usage
+        if not same:  # another flavor asks for less by now
             self._enter(queue, workload, usage)
             self._settle()
             return False
@@ -111,7 +112,7 @@ class Contest:
         changed, self._changed = sorted(self._changed), set()
         for queue in changed:
             self._tournament.replay(queue)
-        for root in sorted({self._ledger.root(queue) for queue in changed}):
+        for root in dict.fromkeys(self._ledger.root(queue) for queue in changed):
             champion = self._tournament.champion(root)
             if champion is not None:
                 self._line_up(root, champion)
