@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 E = TypeVar("E", bound=StrEnum)
-MOST_INTEGER = 2**63 - 1
+MOST_INTEGER = 2**63 - 1  # what other schedulers hold in an amount; more is a slip of the pen
 MOST_NUMBER = 1e15  # seconds, weights and the like; exact to less than a second
 _MISSING: Any = object()
 

@@ -4,7 +4,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from scheduling.engine.kueue import consumption
+from scheduling.engine import consumption
+from scheduling.engine.decay import Consumed, UsageDecay
+from scheduling.engine.growth import heir
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
@@ -40,7 +42,13 @@ class World:
         self.workloads = {work.key: work for work in scenario.workloads}
         self.finished: list[str] = []
         self.verdicts: dict[str, Verdict] = {}
-        self.memory = Memory()
+        self.memory = Memory(
+            consumption={
+                door.name: Consumed(door.consumed, {}, scenario.start_at)
+                for door in scenario.doors
+                if door.consumed
+            }
+        )
         self.consumed = {door.name: consumption.natural(door.consumed) for door in scenario.doors}
         self._updated = scenario.start_at
 
@@ -59,10 +67,13 @@ class World:
             workloads=tuple(self.workloads.values()),
             memory=self.memory,
             local_queues={
-                door.name: LocalQueue(door.name, door.cluster_queue, self.figure(door.name))
+                door.name: LocalQueue(
+                    door.name, door.cluster_queue, self.figure(door.name), door.fair_weight
+                )
                 for door in scenario.doors
             },
             fair_strategies=scenario.strategies,
+            usage_decay=_usage_decay(scenario),
             half_life_s=scenario.half_life_s,
         )
 
@@ -136,11 +147,12 @@ class World:
         self._changed([work.queue or ""])
         self._charge_entry(work)
 
-    def retire(self, key: str) -> None:
+    def retire(self, copy: str, original: str) -> None:
         """Let a workload end because a grown copy has taken its place; nothing comes free."""
-        del self.workloads[key]
-        self.finished.append(key)
-        self.remember(self.memory.lobby.forget(key))
+        ended = self.workloads.pop(original)
+        self.workloads[copy] = heir(self.workloads[copy], ended)
+        self.finished.append(original)
+        self.remember(self.memory.lobby.forget(original))
 
     def evict(self, key: str, verdict: Verdict = PREEMPTED) -> None:
         """Let a workload wait again at its old place, and wake its tree."""
@@ -277,6 +289,13 @@ class World:
     def _wake(self, queues: Collection[str]) -> None:
         keys = {w.key for w in self.workloads.values() if w.queue in set(queues)}
         self.remember(self.memory.lobby.wake(keys, queues))
+
+
+def _usage_decay(scenario: Scenario) -> UsageDecay | None:
+    decay = scenario.decay
+    if decay is None:
+        return None
+    return UsageDecay(decay.half_life_seconds, decay.sampling_seconds, decay.weights)
 
 
 def _with_quota(queue: ClusterQueue, column: FlavorResource, quota: Quota) -> ClusterQueue:
