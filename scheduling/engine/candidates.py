@@ -94,8 +94,8 @@ class Running:
             levels.setdefault(workload.priority, Counter()).update(usage)
 
     def remove(self, workload: Workload) -> None:
-        """Forget a workload that has been evicted or has ended."""
-        if workload.queue and self._by_queue[workload.queue].pop(workload.key, None):
+        """Forget a workload that has been evicted or has ended, if it was noted at all."""
+        if workload.queue and self._by_queue.get(workload.queue, {}).pop(workload.key, None):
             self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
 
 

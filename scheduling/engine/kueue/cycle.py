@@ -88,17 +88,39 @@ class Round:
     lobby: Lobby
 
 
-def decide_heads(snapshot: Snapshot, profile: Profile) -> Round:
-    """Return what happens to one head of each queue. Equal snapshots give equal rounds."""
+class Board:
+    """The picture of the last cycle, kept for the next one; a fresh board decides the same."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._picture: Picture | None = None
+
+    def picture(self, snapshot: Snapshot) -> Picture:
+        """Return the picture of a snapshot: the kept one, if the platform is the same."""
+        if self._picture is None or not self._picture.suits(snapshot):
+            self._picture = Picture(snapshot, self._profile)
+        else:
+            self._picture.show(snapshot)
+        return self._picture
+
+
+def decide_heads(snapshot: Snapshot, profile: Profile, board: Board | None = None) -> Round:
+    """Return what happens to one head of each queue. Equal snapshots give equal rounds.
+
+    ``board``: kept from the last cycle of this profile; default: a fresh one.
+    """
+    board = board or Board(profile)
     heads = Heads(snapshot, profile)
     lobby = heads.arrivals_parked(snapshot.memory.lobby)
     lines = heads.lines(lobby)
     if not lines:
         return Round((), lobby)
     lobby = replace(lobby, cycle=lobby.cycle + 1)
-    cycle = _Cycle(Picture(snapshot, profile))
-    entries = [cycle.nominate(line[0], heads.scan(line[0], lobby)) for line in lines.values()]
-    processed = cycle.process(entries)
+    picture = board.picture(snapshot)
+    with picture.trial():  # the cycle's own charges are undone when it ends
+        cycle = _Cycle(picture)
+        entries = [cycle.nominate(line[0], heads.scan(line[0], lobby)) for line in lines.values()]
+        processed = cycle.process(entries)
     for entry in processed:
         lobby = _after(heads, lobby, entry, lines[entry.queue.name])
     return Round(tuple(processed), lobby)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.candidates import Running
@@ -9,7 +10,14 @@ from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.kueue.rooms import Rooms
 from scheduling.engine.profile import Profile
 from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
-from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, Snapshot, Workload
+from scheduling.engine.snapshot import (
+    Assignment,
+    ClusterQueue,
+    FlavorResource,
+    Memory,
+    Snapshot,
+    Workload,
+)
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import StopPolicy
 from scheduling.engine.usage import charged
@@ -20,8 +28,15 @@ def offers(queue: ClusterQueue) -> bool:
     return queue.stop_policy is StopPolicy.NONE and not queue.inactive
 
 
+def _platform(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, now=0.0, workloads=(), memory=Memory(), local_queues={})
+
+
 class Picture:
-    """What stands, as one snapshot shows it, and what the cycle adds. Trials undo."""
+    """What stands, as one snapshot shows it, and what the cycle adds. Trials undo.
+
+    It may be kept for the next cycle, which is shown only what has changed.
+    """
 
     def __init__(self, snapshot: Snapshot, profile: Profile) -> None:
         self.snapshot, self.profile = snapshot, profile
@@ -30,15 +45,31 @@ class Picture:
         self._journal = Journal()
         self.ledger = QuotaLedger(quota_tree(snapshot), self._journal)
         self.rooms = Rooms(self.atlas, self._journal)
-        self.admitted = {
+        self.admitted: dict[str, Workload] = {}
+        self.running = Running(())
+        self.show(snapshot)
+
+    def suits(self, snapshot: Snapshot) -> bool:
+        """Return whether the platform is still the one of this picture; work may differ."""
+        return _platform(snapshot) == _platform(self.snapshot)
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Let the picture show this snapshot of the same platform. Cost: O(work that differs)."""
+        self.snapshot = snapshot
+        now = {
             work.key: work
             for work in snapshot.workloads
             if work.admission is not None and work.queue in self.queues
         }
-        open_ = [w for w in self.admitted.values() if offers(self.queues[w.queue or ""])]
-        self.running = Running(open_)
-        for work in self.admitted.values():
-            self.put_back(work)
+        for work in [w for key, w in self.admitted.items() if now.get(key) != w]:
+            self.remove(work)
+            self.running.remove(work)
+        for key, work in now.items():
+            if self.admitted.get(key) != work:
+                self.put_back(work)
+                if offers(self.queues[work.queue or ""]):
+                    self.running.add(work)
+        self.admitted = now
 
     def trial(self) -> Trial:
         """Open a block whose changes are undone unless kept."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.engine.cycle import decide
-from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
+from scheduling.engine.kueue.cycle import Board, HeadOutcome, decide_heads
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario import outcome
@@ -35,6 +35,7 @@ class Record:
 
 def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
     """Return the outcome of the whole scenario, in the shape of ``expected``."""
+    board = Board(profile)
     world, cycles, quiescent, idle = World(scenario), list[dict[str, Any]](), False, 0
     usages: dict[str, float] = {}
     for number in range(1, scenario.max_cycles + 1):
@@ -44,7 +45,7 @@ def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
         for event in happened:
             world.apply(event)
         before = world.memory.lobby.parked
-        record = _decide(world, profile)
+        record = _everybody(world) if profile.drain else _heads(world, profile, board)
         if record.moved:
             cycles.append(outcome.cycle(number, record, world))
         _complete(world, record)
@@ -69,13 +70,9 @@ def _more_to_come(world: World, number: int) -> bool:
     )
 
 
-def _decide(world: World, profile: Profile) -> Record:
-    """Let the profile's cycle decide. Nothing of the world changes but its memory."""
-    return _everybody(world) if profile.drain else _heads(world, profile)
-
-
-def _heads(world: World, profile: Profile) -> Record:
-    decided, record = decide_heads(world.snapshot(), profile), Record()
+def _heads(world: World, profile: Profile, board: Board) -> Record:
+    """Let the heads be decided on. Nothing of the world changes but its memory."""
+    decided, record = decide_heads(world.snapshot(), profile, board), Record()
     world.remember(decided.lobby)
     for entry in decided.entries:
         key = entry.workload.key

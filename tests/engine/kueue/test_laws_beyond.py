@@ -12,7 +12,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from scheduling.engine.kueue.cycle import Entry, HeadOutcome, Round, decide_heads
+from scheduling.engine.kueue.cycle import Board, Entry, HeadOutcome, Round, decide_heads
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario import loop
 from scheduling.engine.scenario.reader import read_scenario
@@ -159,13 +159,15 @@ def path(labels: Any, level: str) -> str:
 
 
 def check(seed: int) -> None:
-    """Run one scenario under both profiles; every cycle of Kueue's is looked at."""
+    """Run one scenario under both profiles; every cycle of Kueue's is looked at twice."""
     value = wild_scenario(Random(seed))
     scenario = read_scenario(value)
     found: list[str] = []
 
-    def watched(snapshot: Snapshot, profile: Profile) -> Round:
-        decided = decide_heads(snapshot, profile)
+    def watched(snapshot: Snapshot, profile: Profile, board: Board) -> Round:
+        decided = decide_heads(snapshot, profile, board)
+        if decided != decide_heads(snapshot, profile):
+            found.append("a kept board and a fresh one decide differently")
         found.extend(broken(snapshot, decided))
         return decided
 
