@@ -1,6 +1,7 @@
 """What every edit form carries, and how refusals come to their fields."""
 
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -10,7 +11,11 @@ from django.utils.translation import gettext_lazy as _
 from gpuplatform.common.problems import Problem
 
 REASON_LENGTH = 10
-FIELD_OF = {"namespace_selector": "admits", "groups": "quota_source"}
+FIELD_OF = {
+    "namespace_selector": "admits",
+    "groups": "quota_source",
+    "preference": "flavor_preference",
+}
 
 Choices = Sequence[tuple[str, Any]]
 Placing = Callable[[Problem], str | None]
@@ -42,6 +47,21 @@ class EditForm(forms.Form):
         """Let the form be asked what it would do; nothing is kept, so nothing is audited."""
         self.fields["reason"].required = False
         self.fields["reason"].validators = []
+
+
+def weight_field(help_text: Any, *, required: bool = True) -> forms.DecimalField:
+    """Return the field of a fair weight; where it counts stands in the words of the page."""
+    return forms.DecimalField(
+        label=_("Weight"),
+        help_text=help_text,
+        required=required,
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "class": "num"}),
+    )
+
+
+def weight_text(weight: Decimal) -> str:
+    """Return a weight without the zeros that its column adds."""
+    return f"{weight.normalize():f}"
 
 
 def choose(form: forms.Form, field: str, choices: Choices) -> None:
