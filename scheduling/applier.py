@@ -89,17 +89,19 @@ class _Application:
         """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
         workload, known = self._rows.get(decision.workload), self._known[decision.workload]
         nodes = nodes_of(decision.assignments)
+        gpus = _granted_gpus(known, decision.assignments)
         facts = {
             "queue": known.queue or "",
-            "gpus": workload.gpus if workload else 0,
+            "gpus": gpus,
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
+            **_part_of(known, decision.assignments),
         }
         untouched = not self._changed_nodes.intersection(nodes)
         if (
             workload is None
             or not untouched
-            or not self._move(workload, Status.ADMITTED, facts=facts)
+            or not self._move(workload, Status.ADMITTED, facts=facts, gpus=gpus)
         ):
             self.report.stale.append(decision.workload)
             return
@@ -143,13 +145,26 @@ class _Application:
         reason: str = "",
         facts: Mapping[str, object],
         other: Workload | None = None,
+        gpus: int | None = None,
     ) -> bool:
         known = self._known[str(workload.uid)]
         if workload.version != known.version:
             return False
         return lifecycle.transition(
-            workload, to, at=self._world.now, reason=reason, facts=facts, other=other
+            workload, to, at=self._world.now, reason=reason, facts=facts, other=other, gpus=gpus
         )
+
+
+def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
+    requests = {pod_set.name: pod_set.requests for pod_set in known.pod_sets}
+    return lifecycle.gpus_of((a.count, requests[a.pod_set]) for a in assignments)
+
+
+def _part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
+    """Return how many pods of how many start, where not all do (``admission.md`` K36)."""
+    pods = sum(assignment.count for assignment in assignments)
+    asked = sum(pod_set.count for pod_set in known.pod_sets)
+    return {} if pods == asked else {"pods": pods, "of_pods": asked}
 
 
 def _placements(

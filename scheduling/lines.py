@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 from scheduling.engine.plan import Admit, Evict, Hold
@@ -19,7 +20,7 @@ def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
     where = f" on {node_range(names)}" if names else ""
     borrowed = sum(amount for resource, amount in decision.borrows.items() if is_gpu(resource))
     loan = f", {borrowed} borrowed" if borrowed else ""
-    return f"admitted {workload} ({gang_size(known.pod_sets)}){where}{loan}"
+    return f"admitted {workload} ({granted_size(known, decision)}){where}{loan}"
 
 
 def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
@@ -32,6 +33,14 @@ def held_line(known: Known, decision: Hold) -> str:
     """Return who waits and why, in codes."""
     codes = ", ".join(dict.fromkeys(blocker.code.value for blocker in decision.blockers))
     return f"held {known.name} ({decision.reason}{': ' if codes else ''}{codes})"
+
+
+def granted_size(known: Known, decision: Admit) -> str:
+    """Return the size of what starts, and of the whole where only a part does."""
+    counts = {assignment.pod_set: assignment.count for assignment in decision.assignments}
+    part = [replace(p, count=counts.get(p.name, 0)) for p in known.pod_sets]
+    whole, size = gang_size(known.pod_sets), gang_size(part)
+    return size if size == whole else f"{size} of {whole}"
 
 
 def gang_size(pod_sets: Iterable[PodSet]) -> str:

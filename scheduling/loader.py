@@ -1,7 +1,7 @@
 """Rows in, snapshot out: the only way from tables to the engine, in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -121,7 +121,7 @@ def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[
 
 def _workload(
     row: rows.Workload,
-    pod_sets: Iterable[rows.PodSet],
+    pod_sets: Collection[rows.PodSet],
     admission: rows.Admission | None,
     placements: Iterable[rows.Placement],
     doors: Doors,
@@ -148,6 +148,9 @@ def _workload(
         blocked=why,
         ceiling_queue=row.ceiling_queue or None,
         version=row.version,
+        local_queue=str(route.local_queue) if route and route.local_queue else "",
+        last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        reclaimable={p.name: p.finished for p in pod_sets if p.finished},
     )
 
 
@@ -160,6 +163,7 @@ def _pod_set(row: rows.PodSet) -> PodSet:
         node_selector=row.node_selector,
         tolerations=tolerations_of(row.tolerations),
         topology=TopologyRequest(mode, row.topology_level or None) if mode else None,
+        min_count=row.min_count,
     )
 
 

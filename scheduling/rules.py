@@ -280,6 +280,7 @@ def _engine_pod_set(spec: PodSetSpec) -> PodSet:
         node_selector=spec.node_selector,
         tolerations=tolerations_of(spec.tolerations),
         topology=TopologyRequest(TopologyMode(asked.mode), asked.level) if asked else None,
+        min_count=spec.min_count,
     )
 
 
@@ -334,7 +335,6 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     for index, pod_set in enumerate(spec.pod_sets):
         path = f"pod_sets[{index}]"
         paths += [
-            (f"{path}.min_count", pod_set.min_count not in (None, pod_set.count)),
             (f"{path}.slice", pod_set.slice is not None),
             (f"{path}.subgroup", pod_set.subgroup is not None),
             (f"{path}.device_locality", pod_set.device_locality != "any"),

@@ -75,6 +75,8 @@ def _numbers(event: WorkloadEvent) -> str:
     borrows = facts.get("borrows")
     if isinstance(borrows, dict) and (borrowed := borrows.get(GPU)):
         parts.append(gettext("%(n)s of them borrowed.") % {"n": borrowed})
+    if isinstance(pods := facts.get("pods"), int) and facts.get("of_pods"):
+        parts.append(gettext("%(n)d of %(all)s pods.") % {"n": pods, "all": facts["of_pods"]})
     nodes = facts.get("nodes")
     if isinstance(nodes, int) and nodes:
         parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
