@@ -7,14 +7,14 @@ alone, so earlier victims that have not left yet are never the reason for a furt
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.placement import FreeCapacity
-from scheduling.engine.quota import QuotaKey, QuotaLedger, QuotaNode, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
+from scheduling.engine.tree import QuotaKey, QuotaTree, queue_key, quota_tree
 from scheduling.engine.usage import charged, paired, pod_footprint
 
 
@@ -49,11 +49,11 @@ class Books:
                 if not workload.releasing:
                     self.stay(workload, workload.admission.assignments)
 
-    def _side(self, tree: Mapping[QuotaKey, QuotaNode]) -> Side:
+    def _side(self, tree: QuotaTree) -> Side:
         ledger = QuotaLedger(tree, self._journal)
         return Side(ledger, FreeCapacity(self.snapshot.nodes, self._journal))
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes to any account are undone unless kept."""
         return self._journal.trial()
 

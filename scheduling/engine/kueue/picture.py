@@ -1,7 +1,7 @@
 """The picture of the cluster that one cycle changes: quota, rooms and who runs."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.candidates import Running
@@ -39,7 +39,7 @@ class Picture:
         for work in self.admitted.values():
             self.put_back(work)
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes are undone unless kept."""
         return self._journal.trial()
 
