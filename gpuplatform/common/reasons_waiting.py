@@ -112,6 +112,14 @@ BLOCKERS: dict[str, Reason] = {
         WARNING,
         _("What is free is kept for a workload that room was made for."),
     ),
+    "MINIMUM_RUNTIME": Reason(
+        WARNING,
+        _(
+            "Running workloads could give way to it, but {victims} of them have not yet run for as"
+            " long as their queue grants."
+        ),
+        _("It is looked at again at {until}, when enough of them may be stopped."),
+    ),
 }
 
 # Why an admission was lost (``admission.md`` 2.1, 2.3).

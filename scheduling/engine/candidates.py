@@ -1,7 +1,8 @@
 """Whom a workload may evict, in which order, and by which right.
 
 Source: ``FORMAT.md`` 7.1 and 7.2; where the profile says so, with the no-borrowing rule on
-contested columns only (``decisions.md`` 4.3).
+contested columns only (``decisions.md`` 4.3), the cheapest eviction first (4.8), and nobody
+before its minimum runtime (4.9).
 """
 
 from collections import Counter
@@ -13,6 +14,7 @@ from typing import Any
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
+from scheduling.engine.tenure import is_safe, lost_gpu_seconds
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     PreemptionReason,
@@ -72,10 +74,17 @@ class Running:
         self._by_queue[workload.queue or ""].pop(workload.key, None)
 
 
-def victim_order(workload: Workload) -> tuple[int, float, str]:
-    """Return the sort key of victims: lower priority, then latest admission, then key."""
+VictimOrder = tuple[int, float, float, str]
+
+
+def victim_order(workload: Workload, now: float | None = None) -> VictimOrder:
+    """Return the sort key of victims: lower priority, cheaper, latest admission, key.
+
+    ``now`` None: the cost does not count. Work without GPUs is the cheapest, newest first.
+    """
     assert workload.admission is not None
-    return workload.priority, -workload.admission.admitted_at, workload.key
+    cost = 0.0 if now is None else lost_gpu_seconds(workload, now)
+    return workload.priority, cost, -workload.admission.admitted_at, workload.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +101,26 @@ class Attempt:
 class Grounds:
     """On what candidates are judged.
 
-    ``ledger`` says what the preemptor may take, ``staying`` who borrows. ``own_order`` sorts
-    the candidates of the preemptor's own queue.
+    ``ledger`` says what the preemptor may take, ``staying`` who borrows, ``now`` how long work
+    has run. ``own_order`` sorts the candidates of the preemptor's own queue; None: as others.
     """
 
     ledger: QuotaLedger
     staying: QuotaLedger
     queues: Mapping[str, ClusterQueue]
     running: Running
+    now: float
     profile: Profile = RECOMMENDED
-    own_order: Callable[[Workload], Any] = victim_order
+    own_order: Callable[[Workload], Any] | None = None
+
+    def order(self, work: Workload) -> VictimOrder:
+        """Return the profile's sort key of victims."""
+        return victim_order(work, self.now if self.profile.cheapest_eviction else None)
+
+    def safe(self, work: Workload, preemptor: Workload) -> bool:
+        """Return whether ``work`` has not yet run for as long as its queue grants."""
+        queue = self.queues[work.queue or ""]
+        return self.profile.minimum_runtime and is_safe(queue, work, preemptor, self.now)
 
 
 class Selection:
@@ -118,7 +137,7 @@ class Selection:
         priority: list[Candidate] = []
         if self._rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER:
             self._climb(hierarchy, priority)
-        return Candidates(_sorted(hierarchy), _sorted(priority), self.own())
+        return Candidates(self._sorted(hierarchy), self._sorted(priority), self.own())
 
     def own(self) -> tuple[Candidate, ...]:
         """Return the candidates of the preemptor's own queue, in order."""
@@ -129,9 +148,8 @@ class Selection:
             if may_evict_own(policy, self._attempt.preemptor, work)
         ]
         right = PreemptionReason.IN_CLUSTER_QUEUE
-        return tuple(
-            Candidate(work, queue, right) for work in sorted(works, key=self._grounds.own_order)
-        )
+        order = self._grounds.own_order or self._grounds.order
+        return tuple(Candidate(work, queue, right) for work in sorted(works, key=order))
 
     def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:
         """Return what may be reclaimed from another queue, in order; nothing if it lends."""
@@ -139,7 +157,7 @@ class Selection:
             return ()
         right = PreemptionReason.IN_COHORT_RECLAMATION
         works = (work for work in self._usable(queue) if self._may_reclaim(work))
-        return _sorted([Candidate(work, queue, right) for work in works])
+        return self._sorted([Candidate(work, queue, right) for work in works])
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
         """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
@@ -190,7 +208,9 @@ class Selection:
         for work in running.of(queue.name):
             used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
-            if fitting and work.preemptible and work.key not in self._protected:
+            if not fitting or not work.preemptible or work.key in self._protected:
+                continue
+            if not self._grounds.safe(work, self._attempt.preemptor):
                 yield work
 
     def _may_reclaim(self, work: Workload) -> bool:
@@ -204,6 +224,10 @@ class Selection:
             return Candidate(work, queue, right)
         right = PreemptionReason.IN_COHORT_RECLAMATION
         return Candidate(work, queue, right, while_borrowing=False)
+
+    def _sorted(self, found: list[Candidate]) -> tuple[Candidate, ...]:
+        order = self._grounds.order
+        return tuple(sorted(found, key=lambda candidate: order(candidate.workload)))
 
     def _may_take_while_borrowing(self, work: Workload) -> bool:
         if self._rights.borrow_within_cohort is BorrowWithinCohort.NEVER:
@@ -228,7 +252,3 @@ def may_reclaim(policy: ReclaimWithinCohort, preemptor: Workload, work: Workload
     if policy is ReclaimWithinCohort.ANY:
         return True
     return policy is ReclaimWithinCohort.LOWER_PRIORITY and work.priority < preemptor.priority
-
-
-def _sorted(found: list[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(sorted(found, key=lambda candidate: victim_order(candidate.workload)))

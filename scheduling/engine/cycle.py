@@ -1,8 +1,12 @@
 """One scheduling cycle as a pure function. Read :func:`decide` first: it is the product."""
 
+import math
+from collections.abc import Iterator
+
+from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
 from scheduling.engine.explain import Why
-from scheduling.engine.ordering import Heads, Rank, borrow_level, queue_order
+from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.snapshot import Claim, ClusterQueue, Snapshot, Workload
 from scheduling.engine.terms import (
@@ -48,7 +52,7 @@ def _place_unmanaged(desk: Desk) -> None:
         if assignments is not None:
             desk.admit(workload, assignments)
         else:
-            desk.hold_because(workload, _why(desk, workload))
+            desk.hold_because(workload, _why(desk, workload, frozenset()))
 
 
 def _line_up(desk: Desk) -> dict[str, list[Workload]]:
@@ -106,7 +110,7 @@ def _inactive(desk: Desk, queue: ClusterQueue) -> Why | None:
 
 def _drain(desk: Desk, lines: dict[str, list[Workload]]) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
-    heads = Heads(lambda workload: _rank(desk, workload))
+    heads = Contest(desk.books, desk.assigner, desk.regime, desk.claims.keys())
     waiting = {queue: iter(line) for queue, line in sorted(lines.items())}
     for line in waiting.values():
         heads.offer(next(line))
@@ -115,18 +119,14 @@ def _drain(desk: Desk, lines: dict[str, list[Workload]]) -> None:
         assert workload.queue is not None
         desk.work["heads"] += 1
         moves_on = _consider(desk, workload, parked)
+        heads.stir(desk.stirred())
         strict = desk.snapshot.cluster_queues[workload.queue].queueing_strategy
         blocks = strict is QueueingStrategy.STRICT_FIFO and not moves_on
         if blocks or desk.work["heads"] >= MAX_HEADS:
             _hold_rest(desk, workload, lines[workload.queue])
         elif (successor := next(waiting[workload.queue], None)) is not None:
             heads.offer(successor)
-
-
-def _rank(desk: Desk, workload: Workload) -> Rank:
-    newcomer = workload.key not in desk.claims
-    level = borrow_level(desk.books, desk.assigner, workload)
-    return Rank(newcomer, level, -workload.priority, workload.created_at, workload.key)
+    desk.work["standings"] = heads.played
 
 
 def _hold_rest(desk: Desk, head: Workload, line: list[Workload]) -> None:
@@ -159,7 +159,7 @@ def _consider(desk: Desk, workload: Workload, parked: dict[object, Why]) -> bool
             return True
         if _await_leavers(desk, workload, claim) or _preempt(desk, workload, claim, protected):
             return False
-    why = _why(desk, workload)
+    why = _why(desk, workload, protected)
     if claim is None:
         parked[kind] = why
     desk.hold_because(workload, why)
@@ -226,14 +226,32 @@ def _hold_for_leavers(desk: Desk, workload: Workload) -> None:
     desk.hold(workload, PendingReason.WAITING_FOR_PREEMPTED_WORKLOADS, blocker)
 
 
-def _why(desk: Desk, workload: Workload) -> Why:
-    """Explain a refusal; name the claims if the workload would fit without them."""
+def _why(desk: Desk, workload: Workload, protected: frozenset[str]) -> Why:
+    """Explain a refusal; first what only time can remove, if the workload fits without it."""
     reason, blockers = desk.explainer.why(workload)
-    claimants = desk.claims.keys()
-    if claimants and not any(b.code is BlockerCode.IMPOSSIBLE for b in blockers):
-        with desk.claims.lifted():
-            fits = desk.assigner.assign(workload, desk.books.both) is not None
-        if fits:
-            facts: dict[str, str | int] = {"claimants": ", ".join(sorted(claimants))}
-            blockers = (Blocker(BlockerCode.CLAIMED, facts=facts), *blockers)
+    if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
+        blockers = (*_claimed(desk, workload), *_sheltered(desk, workload, protected), *blockers)
     return reason, blockers
+
+
+def _claimed(desk: Desk, workload: Workload) -> Iterator[Blocker]:
+    """Name the claims if the workload would fit without them."""
+    claimants = desk.claims.keys()
+    if not claimants:
+        return
+    with desk.claims.lifted():
+        fits = desk.assigner.assign(workload, desk.books.both) is not None
+    if fits:
+        facts: dict[str, str | int] = {"claimants": ", ".join(sorted(claimants))}
+        yield Blocker(BlockerCode.CLAIMED, facts=facts)
+
+
+def _sheltered(desk: Desk, workload: Workload, protected: frozenset[str]) -> Iterator[Blocker]:
+    """Say how many could give way but for their minimum runtime, and look again at its end."""
+    shelter = desk.preemptor.shelter(workload, protected)
+    if shelter is None:
+        return
+    desk.look_again(shelter.until)
+    victims, until = len(shelter.victims), math.ceil(shelter.until)
+    facts: dict[str, str | int] = {"victims": victims, "until": until}
+    yield Blocker(BlockerCode.MINIMUM_RUNTIME, where=workload.queue or "", facts=facts)

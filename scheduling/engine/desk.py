@@ -12,11 +12,14 @@ from scheduling.engine.books import Books
 from scheduling.engine.candidates import Candidate, Running
 from scheduling.engine.claims import Claims, live_claims
 from scheduling.engine.explain import Explainer, Why
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
+from scheduling.engine.history import remembered
 from scheduling.engine.plan import Admit, Blocker, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Preemptor
-from scheduling.engine.quota import cohorts_in_cycles
+from scheduling.engine.quota import QuotaKey, cohorts_in_cycles
 from scheduling.engine.snapshot import Assignment, Memory, Snapshot, Workload
+from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
 from scheduling.engine.usage import charged
 
@@ -34,11 +37,14 @@ class Desk:
         self.explainer = Explainer(self.books, self.assigner)
         self.circular = cohorts_in_cycles(snapshot.cohorts)
         self.claims = Claims(self.books, snapshot, live_claims(snapshot))
+        self.regime = Regime(snapshot, self.books.soon.ledger)
         self.decisions: list[Decision] = []
         self.held: set[str] = set()
         self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}
         self.work: Counter[str] = Counter()
+        self._instants: list[float] = []
         self._lines: dict[str, list[str]] = {}
+        self._stirred: set[QuotaKey] = set()
 
     def pending(self) -> list[Workload]:
         """Return the pending work by key."""
@@ -52,6 +58,9 @@ class Desk:
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
         """Start the whole gang."""
         borrows = self._borrows(workload, assignments)
+        queue = self.books.queue(workload)
+        if queue is not None:
+            self.regime.started(queue, charged(workload, assignments))
         self.books.hold(workload, assignments, self.books.both)
         self.books.stay(workload, assignments)
         self.decisions.append(Admit(workload.key, assignments, borrows))
@@ -69,15 +78,20 @@ class Desk:
     def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
         """Drain: take an admitted workload out of a stopped queue."""
         self._leave(workload)
-        self.decisions.append(Evict(workload.key, reason))
+        lost = lost_gpu_hours(workload, self.snapshot.now)
+        self.decisions.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
         self._leave(victim.workload)
         self.claims.remember(victim.workload.key, preemptor.key)
-        self.decisions.append(
-            Evict(victim.workload.key, EvictionReason.PREEMPTED, preemptor.key, victim.right)
-        )
+        lost = lost_gpu_hours(victim.workload, self.snapshot.now)
+        reason, by = EvictionReason.PREEMPTED, preemptor.key
+        self.decisions.append(Evict(victim.workload.key, reason, by, victim.right, lost))
+
+    def look_again(self, at: float) -> None:
+        """Note an instant at which time alone may change what is decided."""
+        self._instants.append(at)
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
@@ -85,6 +99,14 @@ class Desk:
         self.books.leave(workload, workload.admission.assignments)
         self.running.remove(workload)
         self.releasing[workload.key] = workload
+        queue = self.books.queue(workload)
+        if queue is not None:
+            self._stirred.add(queue)
+
+    def stirred(self) -> set[QuotaKey]:
+        """Return the queues that have lost work since the last question."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
 
     def plan(self) -> Plan:
         """Return everything that was decided, with positions, memory and counted work."""
@@ -100,8 +122,12 @@ class Desk:
         self.work["nodes_scanned"] = self.atlas.scanned
         self.work["pod_sets_tried"] = self.assigner.steps
         self.work["trials"] = self.preemptor.trials
-        memory = Memory(self.claims.standing(), self.claims.evicted_by())
-        return Plan(decisions, memory, dict(sorted(self.work.items())))
+        claims = self.claims.standing()
+        instants = [*self._instants, *(claim.expires_at for claim in claims)]
+        history = remembered(self.snapshot, self.books.now.ledger)
+        memory = Memory(claims, self.claims.evicted_by(), history=history)
+        work = dict(sorted(self.work.items()))
+        return Plan(decisions, memory, work, min(instants, default=None))
 
     def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:
         """Return how much of the charge lies above nominal, by resource."""

@@ -257,6 +257,8 @@ class _World:
         if victim.queue not in queues or preemptor.queue not in queues:
             return False
         rights = queues[preemptor.queue or ""].preemption
+        if self._too_young(victim, preemptor):
+            return False
         if victim.queue == preemptor.queue:
             return may_evict_own(rights.within_cluster_queue, preemptor, victim)
         host = queues[victim.queue or ""]
@@ -266,6 +268,13 @@ class _World:
             and self._root(host.cohort) == self._root(queues[preemptor.queue or ""].cohort)
             and self._borrows(victim)
         )
+
+    def _too_young(self, victim: Workload, preemptor: Workload) -> bool:
+        """Return whether the victim has run for less than its queue grants (``decisions`` 4.9)."""
+        granted = self.snapshot.cluster_queues[victim.queue or ""].minimum_runtime
+        ran = self.snapshot.now - (victim.admission.admitted_at if victim.admission else 0.0)
+        yields = granted.yields_to_own and victim.priority < preemptor.priority
+        return ran < granted.seconds and not (yields and victim.queue == preemptor.queue)
 
     def _borrows(self, victim: Workload) -> bool:
         quotas = self.snapshot.cluster_queues[victim.queue or ""].quotas

@@ -9,6 +9,7 @@ from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import FlavorResource, Workload
+from scheduling.engine.tournament import Usage
 from scheduling.engine.usage import quota_usage
 
 
@@ -17,6 +18,11 @@ def queue_order(workloads: Iterable[Workload], claimants: Collection[str]) -> li
     return sorted(
         workloads, key=lambda w: (w.key not in claimants, -w.priority, w.created_at, w.key)
     )
+
+
+def urgency(workload: Workload) -> tuple[int, float, str]:
+    """Return who of two comes first where nothing else decides: priority, age, key."""
+    return -workload.priority, workload.created_at, workload.key
 
 
 class Rank(NamedTuple):
@@ -38,41 +44,49 @@ class Heads:
 
     def __init__(self, rank: Callable[[Workload], Rank]) -> None:
         self._rank = rank
-        self._heap: list[tuple[Rank, Workload]] = []
+        self._heap: list[tuple[Rank, int, Workload]] = []
+        self._offers = 0  # a head may be offered again, with the same rank
 
     def offer(self, workload: Workload) -> None:
         """Let ``workload`` stand as the head of its queue."""
-        heapq.heappush(self._heap, (self._rank(workload), workload))
+        self._push(self._rank(workload), workload)
 
     def pop(self) -> Workload | None:
         """Return the best head and forget it; None when nobody is left."""
         while self._heap:
-            old, workload = heapq.heappop(self._heap)
+            old, _, workload = heapq.heappop(self._heap)
             rank = self._rank(workload)
             if rank <= old or not self._heap or rank < self._heap[0][0]:
                 return workload
-            heapq.heappush(self._heap, (rank, workload))
+            self._push(rank, workload)
         return None
 
+    def _push(self, rank: Rank, workload: Workload) -> None:
+        self._offers += 1
+        heapq.heappush(self._heap, (rank, self._offers, workload))
 
-def borrow_level(books: Books, assigner: Assigner, workload: Workload) -> int:
-    """Return how far up the tree the workload would have to borrow (K35); 0: own nominal.
 
-    Each pod set counts with the flavor that asks for the least. Judged by quota alone.
+def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Usage:
+    """Return what the workload asks for with the flavors that make it borrow the least.
+
+    The first in the queue's order on ties, for each pod set on top of the earlier ones. Judged
+    by quota alone; nothing for work outside every queue.
     """
     queue = books.queue(workload)
-    if queue is None:
-        return 0
     usage: Counter[FlavorResource] = Counter()
+    if queue is None:
+        return usage
     for pod_set in workload.pod_sets:
         choices = assigner.options(workload, pod_set).choices
         totals = [usage + quota_usage(pod_set, pod_set.count, option) for option in choices]
-        if totals:
-            usage = min(totals, key=lambda total: _level(books, queue, total))
-    return _level(books, queue, usage)
+        if len(totals) > 1:
+            totals = [min(totals, key=lambda total: borrow_level(books, queue, total))]
+        usage = totals[0] if totals else usage
+    return usage
 
 
-def _level(books: Books, queue: QuotaKey, usage: Counter[FlavorResource]) -> int:
+def borrow_level(books: Books, queue: QuotaKey, usage: Usage) -> int:
+    """Return how far up the tree ``usage`` would have to be borrowed (K35); 0: own nominal."""
     ledger = books.now.ledger
     return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
 

@@ -3,9 +3,11 @@
 Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5).
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
+from math import isfinite
 
 from scheduling.engine.books import Books, available
 from scheduling.engine.candidates import (
@@ -18,8 +20,10 @@ from scheduling.engine.candidates import (
 )
 from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.ordering import total_usage
-from scheduling.engine.quota import QuotaKey
+from scheduling.engine.profile import RECOMMENDED, Profile
+from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BorrowWithinCohort
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
@@ -33,32 +37,87 @@ class Rescue:
     assignments: tuple[Assignment, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Shelter:
+    """Room could be made at ``until``: the minimum runtime still protects ``victims``."""
+
+    victims: tuple[str, ...]
+    until: float
+
+
 class Preemptor:
     """Looks for victims in the ``soon`` account; leaves the books as it found them."""
 
-    def __init__(self, books: Books, assigner: Assigner, running: Running) -> None:
+    def __init__(
+        self, books: Books, assigner: Assigner, running: Running, profile: Profile = RECOMMENDED
+    ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
-        self._ledger = books.soon.ledger
-        queues = books.snapshot.cluster_queues
-        self._grounds = Grounds(self._ledger, books.staying, queues, running)
+        self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
+        now = books.snapshot.now
+        grounds = Grounds(self._ledger, books.staying, self._queues, running, now, profile)
+        self._grounds = grounds
         self.trials = 0
 
-    def find(self, workload: Workload, protected: Collection[str]) -> Rescue | None:
+    def find(
+        self, workload: Workload, protected: Collection[str], at: float | None = None
+    ) -> Rescue | None:
         """Return the best way to make room, or None. ``protected`` may not be evicted.
 
         Among the flavor combinations, in their order, one that only takes back lent quota
-        beats one that evicts the queue's own work (``FORMAT`` 5.5).
+        beats one that evicts the queue's own work (``FORMAT`` 5.5). ``at``: as it would be at
+        that instant, if everything went on as it stands.
         """
         queue = self._books.queue(workload)
         if queue is None:
             return None
+        grounds = self._grounds if at is None else replace(self._grounds, now=at)
         second_best: Rescue | None = None
         for pinned in self._combinations(workload):
-            rescue = self._for_flavors(workload, queue, pinned, protected)
+            rescue = self._for_flavors(workload, queue, pinned, protected, grounds)
             if rescue and all(victim.queue != queue for victim in rescue.victims):
                 return rescue
             second_best = second_best or rescue
         return second_best
+
+    def shelter(self, workload: Workload, protected: Collection[str]) -> Shelter | None:
+        """Return until when nothing but a minimum runtime keeps the workload from its room.
+
+        None where time alone makes no room. Cost: a :meth:`find` for each halving of the
+        instants at which somebody in the tree loses protection.
+        """
+        instants = self._instants(workload)
+        if not instants or self.find(workload, protected, instants[-1]) is None:
+            return None
+
+        def makes_room(at: float) -> bool:
+            return self.find(workload, protected, at) is not None
+
+        last = len(instants) - 1
+        until = instants[bisect_left(instants, True, hi=last, key=makes_room)]
+        rescue = self.find(workload, protected, until)
+        works = [victim.workload for victim in rescue.victims] if rescue else []
+        safe = (work.key for work in works if self._grounds.safe(work, workload))
+        return Shelter(tuple(sorted(safe)), until)
+
+    def _instants(self, workload: Workload) -> list[float]:
+        """Return when running work of the workload's tree loses its protection, in order."""
+        queue = self._books.queue(workload)
+        if queue is None:
+            return []
+        members = self._ledger.members(self._ledger.root(queue))
+        granting = (
+            self._queues[key.name]
+            for key in members
+            if key.kind is Kind.QUEUE and self._queues[key.name].minimum_runtime.seconds
+        )
+        return sorted(
+            {
+                safe_until(spec, work)
+                for spec in granting
+                for work in self._running.of(spec.name)
+                if self._grounds.safe(work, workload) and isfinite(safe_until(spec, work))
+            }
+        )
 
     def _combinations(self, workload: Workload) -> Iterator[dict[str, Option]]:
         names = [pod_set.name for pod_set in workload.pod_sets]
@@ -72,12 +131,13 @@ class Preemptor:
         queue: QuotaKey,
         pinned: dict[str, Option],
         protected: Collection[str],
+        grounds: Grounds,
     ) -> Rescue | None:
         usage = total_usage(workload, pinned)
         attempt = Attempt(workload, queue, usage, self._contested(queue, usage))
         if not self._eligible(attempt):
             return None
-        candidates = Selection(attempt, self._grounds, protected).collect()
+        candidates = Selection(attempt, grounds, protected).collect()
         if not candidates.all or not self._possible(attempt, pinned, candidates):
             return None
         for borrowing in self._passes(attempt, candidates):

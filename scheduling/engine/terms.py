@@ -55,6 +55,7 @@ class BlockerCode(StrEnum):
     IMPOSSIBLE = "IMPOSSIBLE"
     WAITING_PREEMPTION = "WAITING_PREEMPTION"
     CLAIMED = "CLAIMED"
+    MINIMUM_RUNTIME = "MINIMUM_RUNTIME"
 
 
 class EvictionReason(StrEnum):

@@ -219,7 +219,9 @@ def test_stopped_missing_and_inactive_queues_say_so() -> None:
 def test_hold_and_drain_evicts_running_work() -> None:
     made = world().nodes(1).queue("cq", 4, stop_policy=StopPolicy.HOLD_AND_DRAIN)
     plan = plan_of(made.running("a", "cq", on={"h100-node-01": 1}))
-    assert plan.decisions == (Evict("a", EvictionReason.CLUSTER_QUEUE_STOPPED),)
+    assert plan.decisions == (
+        Evict("a", EvictionReason.CLUSTER_QUEUE_STOPPED, lost_gpu_hours=800 / 3600),
+    )
 
 
 def test_work_outside_every_queue_takes_nodes_first_and_no_quota() -> None:

@@ -51,9 +51,8 @@ def test_the_story_of_the_three_teams() -> None:
 
     sim.step()  # Plataforma wants its GPU back: the newest borrower of Datos goes
     evict, hold = sim.plan.decisions
-    assert evict == Evict(
-        "datos-3", EvictionReason.PREEMPTED, "web", PreemptionReason.IN_COHORT_RECLAMATION
-    )
+    right, lost = PreemptionReason.IN_COHORT_RECLAMATION, (1010 - 203) / 3600
+    assert evict == Evict("datos-3", EvictionReason.PREEMPTED, "web", right, lost)
     assert isinstance(hold, Hold)
     assert hold.reason is PendingReason.WAITING_FOR_PREEMPTED_WORKLOADS
     (claim,) = sim.plan.memory.claims

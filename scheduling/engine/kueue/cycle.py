@@ -13,13 +13,13 @@ from scheduling.engine.kueue.fair import FairVictims
 from scheduling.engine.kueue.flavors import Nominator, Pinned
 from scheduling.engine.kueue.heads import Heads
 from scheduling.engine.kueue.nomination import Mode, Nomination
-from scheduling.engine.kueue.order import Tournament, classic
+from scheduling.engine.kueue.order import by_share, classic
 from scheduling.engine.kueue.picture import Picture
-from scheduling.engine.kueue.shares import Shares
 from scheduling.engine.kueue.victims import ClassicVictims, Victims
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.profile import Profile
 from scheduling.engine.quota import QuotaKey, queue_key
+from scheduling.engine.shares import Shares
 from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
 from scheduling.engine.terms import PendingReason, ReclaimWithinCohort
 
@@ -144,7 +144,7 @@ class _Cycle:
         """Decide on every entry in turn, against the picture as the earlier ones left it."""
         order = classic(entries)
         if self._fair:
-            order = Tournament(self._picture, self._shares).run(entries)
+            order = by_share(self._picture, self._shares, entries)
         processed = []
         for entry in order:
             self._revise(entry)

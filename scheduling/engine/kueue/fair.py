@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
-from scheduling.engine.candidates import Attempt, Candidate, Selection, victim_order
+from scheduling.engine.candidates import Attempt, Candidate, Selection, VictimOrder, victim_order
 from scheduling.engine.kueue.picture import Picture
-from scheduling.engine.kueue.shares import Share, Shares, compared
 from scheduling.engine.kueue.victims import Need, give_back, grounds
 from scheduling.engine.quota import Kind, QuotaKey
+from scheduling.engine.shares import Share, Shares, compared
 from scheduling.engine.terms import FairStrategy, PreemptionReason, ReclaimWithinCohort
 
 Lines = dict[QuotaKey, list[Candidate]]  # candidates by queue, first in turn first
@@ -165,7 +165,7 @@ class _Hunt:
             return False
         return self._turn(lines[child][0]) < self._turn(lines[best][0])
 
-    def _turn(self, candidate: Candidate) -> tuple[bool, tuple[int, float, str]]:
+    def _turn(self, candidate: Candidate) -> tuple[bool, VictimOrder]:
         return candidate.queue == self._attempt.queue, victim_order(candidate.workload)
 
 

@@ -4,7 +4,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduling.engine.candidates import Attempt, Candidate, Candidates, Grounds, Selection
+from scheduling.engine.candidates import (
+    Attempt,
+    Candidate,
+    Candidates,
+    Grounds,
+    Selection,
+    VictimOrder,
+)
 from scheduling.engine.candidates import victim_order as plain_order
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.quota import QuotaKey
@@ -30,18 +37,18 @@ class Victims(Protocol):
 
 def grounds(picture: Picture) -> Grounds:
     """Return on what this picture's candidates are judged."""
-    ledger = picture.ledger
+    ledger, now = picture.ledger, picture.snapshot.now
     queues, running = picture.queues, picture.running
-    return Grounds(ledger, ledger, queues, running, picture.profile, _own_order(picture))
+    return Grounds(ledger, ledger, queues, running, now, picture.profile, _own_order(picture))
 
 
-def _own_order(picture: Picture) -> Callable[[Workload], tuple[float, int, float, str]]:
+def _own_order(picture: Picture) -> Callable[[Workload], tuple[float, VictimOrder]]:
     """Return the order of a queue's own victims: who consumed more goes first (7.2)."""
 
-    def order(work: Workload) -> tuple[float, int, float, str]:
+    def order(work: Workload) -> tuple[float, VictimOrder]:
         local = picture.snapshot.local_queues.get(work.local_queue)
         based = local is not None and picture.queues[work.queue or ""].usage_based
-        return -local.consumption if local and based else 0.0, *plain_order(work)
+        return -local.consumption if local and based else 0.0, plain_order(work)
 
     return order
 
