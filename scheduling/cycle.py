@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from django.conf import settings
 
@@ -35,6 +36,7 @@ class CycleReport:
     cycle_id: int | None = None
     lines: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    look_again_at: datetime | None = None
 
     @property
     def moved(self) -> bool:
@@ -76,6 +78,7 @@ def _run(held: leases.Held) -> CycleReport:
         stale=cycle.stale,
         cycle_id=cycle.pk,
         lines=tuple(applied.lines),
+        look_again_at=cycle.look_again_at,
     )
 
 
@@ -87,6 +90,7 @@ def _record(
     cycle.admitted, cycle.evicted = len(applied.admitted), len(applied.evicted)
     cycle.held, cycle.stale = applied.held, len(applied.stale)
     cycle.memory = codec.encode_memory(plan.memory)
+    cycle.look_again_at = look_again_at(plan)
     cycle.work = dict(plan.work)
     if applied.admitted or applied.evicted or applied.stale:
         _keep_evidence(cycle, world, plan)
@@ -113,8 +117,15 @@ def _row(held: leases.Held, world: Loaded, began: float) -> Cycle:
         fence=held.fence,
         holder=held.holder,
         last_change=world.last_change,
+        local_use=world.local_use.as_json(),
         duration_ms=round((time.monotonic() - began) * 1000),
     )
+
+
+def look_again_at(plan: Plan) -> datetime | None:
+    """Return when time alone can first change a decision of the plan, as an instant."""
+    at = plan.look_again_at
+    return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
 def _keep_evidence(cycle: Cycle, world: Loaded, plan: Plan) -> None:

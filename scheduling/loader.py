@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.db.models import Max, Q
@@ -22,6 +22,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import Status, TopologyMode
+from scheduling.past_use import PAUSE, LocalUse, history_of_rows, local_queues, local_use
 from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
@@ -41,7 +42,9 @@ class Loaded:
     """A snapshot, and the rows that a writer needs to notice that something has changed since.
 
     ``admissions`` holds the open one of each workload, by the workload's key. ``previous_at`` is
-    the instant of the last cycle, ``last_change`` the number of the newest change seen.
+    the instant of the last cycle, ``last_change`` the number of the newest change seen,
+    ``resized_at`` the last instant at which running work began to hold less, ``local_use`` what
+    the next cycle must know of local queues.
     """
 
     now: datetime
@@ -51,6 +54,8 @@ class Loaded:
     admissions: Mapping[str, rows.Admission]
     previous_at: datetime | None
     last_change: int
+    resized_at: datetime | None = None
+    local_use: LocalUse = field(default_factory=LocalUse)
 
 
 def load_snapshot(now: datetime | None = None) -> Snapshot:
@@ -66,7 +71,7 @@ def load(now: datetime | None = None) -> Loaded:
     """
     now = now or clock.now()
     last_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
-    last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory").first()
+    last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory", "local_use").first()
     doors = load_doors()
     flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
     topologies = read_topologies()
@@ -75,6 +80,7 @@ def load(now: datetime | None = None) -> Loaded:
     quotas = read_quotas()
     cohorts = read_cohorts(quotas, doors, flavors, nodes)
     admissions = {str(a.workload_id): a for a in rows.Admission.objects.filter(released_at=None)}
+    use = local_use(doors, LocalUse.from_json(last_cycle.local_use if last_cycle else {}), now)
     snapshot = Snapshot(
         now=now.timestamp(),
         flavors=flavors,
@@ -86,17 +92,22 @@ def load(now: datetime | None = None) -> Loaded:
             for name, row in doors.cluster_queues.items()
         },
         workloads=_workloads(doors, admissions),
-        memory=_memory(last_cycle),
+        memory=_memory(last_cycle, now),
+        local_queues=local_queues(doors.local_queues.values(), use),
     )
     previous_at = last_cycle.at if last_cycle else None
-    return Loaded(now, snapshot, doors, node_rows, admissions, previous_at, last_change)
+    return Loaded(
+        now, snapshot, doors, node_rows, admissions, previous_at, last_change, local_use=use
+    )
 
 
-def _memory(last_cycle: rows.Cycle | None) -> Memory:
-    """Return what the last cycle left for this one."""
-    if last_cycle is None or not last_cycle.memory:
-        return Memory()
-    return codec.decode_memory(last_cycle.memory)
+def _memory(last_cycle: rows.Cycle | None, now: datetime) -> Memory:
+    """Return what the last cycle left for this one; past use it could not note is in the rows."""
+    kept = last_cycle.memory if last_cycle else {}
+    memory = codec.decode_memory(kept) if kept else Memory()
+    if last_cycle and "history" in kept and now - last_cycle.at <= PAUSE:
+        return memory
+    return replace(memory, history=history_of_rows(now))
 
 
 def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[Workload, ...]:

@@ -145,6 +145,15 @@ QUEUE = {
     },
     "reclaimable": True,
     "undeclared": "BlockUndeclared",
+    "fungibility": {
+        "when_can_borrow": "MayStopSearch",
+        "when_can_preempt": "TryNextFlavor",
+        "preference": "BorrowingOverPreemption",
+    },
+    "minimum_runtime_s": 0,
+    "yields_to_own": False,
+    "admission_order": "priority",
+    "priority_first": False,
     "carried": {},
     "groups": [
         {
