@@ -62,12 +62,18 @@ class Books:
         known = workload.queue is not None and workload.queue in self.snapshot.cluster_queues
         return queue_key(workload.queue or "") if known else None
 
+    def charge(
+        self, workload: Workload, assignments: Iterable[Assignment]
+    ) -> Iterable[tuple[FlavorResource, int]]:
+        """Return what a workload that stands on ``assignments`` is charged in its queue."""
+        return charged(workload, assignments).items()
+
     def hold(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:
         """Charge a workload's quota and nodes."""
         assignments, queue = tuple(assignments), self.queue(workload)
         for side in sides:
             side.room.stand(workload, assignments)
-            for fr, amount in charged(workload, assignments).items():
+            for fr, amount in self.charge(workload, assignments):
                 if queue is not None:
                     side.ledger.reserve(queue, fr, amount)
 
@@ -76,7 +82,7 @@ class Books:
         assignments, queue = tuple(assignments), self.queue(workload)
         for side in sides:
             side.room.stand(workload, assignments, sign=-1)
-            for fr, amount in charged(workload, assignments).items():
+            for fr, amount in self.charge(workload, assignments):
                 if queue is not None:
                     side.ledger.release(queue, fr, amount)
 
@@ -87,7 +93,7 @@ class Books:
         loan yet, and makes nobody in it a victim.
         """
         queue = self.queue(workload)
-        for fr, amount in charged(workload, assignments).items():
+        for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.reserve(queue, fr, amount)
 
@@ -95,7 +101,7 @@ class Books:
         """Undo a :meth:`stay`, and free what the workload holds from ``soon`` on."""
         assignments, queue = tuple(assignments), self.queue(workload)
         self.drop(workload, assignments, self.coming)
-        for fr, amount in charged(workload, assignments).items():
+        for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.release(queue, fr, amount)
 

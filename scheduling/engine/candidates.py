@@ -62,16 +62,23 @@ class Running:
         self.usage = dict[str, Counter[FlavorResource]]()
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
-                self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
-                self.usage[workload.key] = held_usage(workload)
+                self.add(workload)
 
     def of(self, queue: str) -> list[Workload]:
         """Return the queue's running work by key."""
         return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
 
+    def add(self, workload: Workload) -> None:
+        """Note a workload that has been admitted; one outside every queue is nobody's victim."""
+        if workload.queue:
+            self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
+            self.usage[workload.key] = held_usage(workload)
+
     def remove(self, workload: Workload) -> None:
-        """Forget a workload that has been evicted."""
-        self._by_queue[workload.queue or ""].pop(workload.key, None)
+        """Forget a workload that has been evicted or has ended."""
+        if workload.queue:
+            self._by_queue[workload.queue].pop(workload.key, None)
+            self.usage.pop(workload.key, None)
 
 
 VictimOrder = tuple[int, float, float, str]
@@ -121,6 +128,15 @@ class Grounds:
         """Return whether ``work`` has not yet run for as long as its queue grants."""
         queue = self.queues[work.queue or ""]
         return self.profile.minimum_runtime and is_safe(queue, work, preemptor, self.now)
+
+    def passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
+        """Return which passes are run, in order; True: with borrowing (``FORMAT`` 7.3)."""
+        rights = self.queues[attempt.queue.name].preemption
+        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
+        unused = all(self.ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
+        if not candidates.foreign or (never and not unused):
+            return (True,)
+        return (False, True) if never and not candidates.hierarchy else (True, False)
 
 
 class Selection:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from scheduling.engine.books import Books
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
-from scheduling.engine.ordering import Heads, Rank, borrow_level, least_borrowing, urgency
+from scheduling.engine.ordering import (
+    Ask,
+    Heads,
+    Rank,
+    borrow_level,
+    least_borrowing,
+    urgency,
+)
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.tournament import Contender, Standing, Tournament, Usage
@@ -44,6 +51,7 @@ class Contest:
             self._ledger, lambda one, at: regime.standing(one.queue, one.usage, at)
         )
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
+        self._asks: dict[str, Ask] = {}  # of the heads in line
         self._champions: dict[QuotaKey, tuple[Rank, Workload]] = {}  # in line, by root
         self.turn: Turn | None = None  # of who was popped last, if by tournament
 
@@ -58,7 +66,7 @@ class Contest:
         if queue is None:
             self._heads.offer(workload)
         else:
-            self._enter(queue, workload, self._asks(workload))
+            self._enter(queue, workload, self._ask(workload))
 
     def stir(self, queues: Iterable[QuotaKey]) -> None:
         """Note that these queues hold more or less than before."""
@@ -71,6 +79,7 @@ class Contest:
         while (workload := self._heads.pop()) is not None:
             queue = self._fair_queue(workload)
             if queue is None or self._wins(queue, workload):
+                del self._asks[workload.key]
                 return workload
         return None
 
@@ -91,7 +100,7 @@ class Contest:
         if champion is None or champion.who is not workload:
             return False  # overtaken since it was offered
         del self._champions[root]
-        usage = self._asks(workload)
+        usage = self._ask(workload)
         if usage != champion.usage:  # another flavor asks for less by now
             self._enter(queue, workload, usage)
             self._settle()
@@ -119,12 +128,15 @@ class Contest:
             entry = self._rank(champion.who), champion.who
             if self._champions.get(root) != entry:
                 self._champions[root] = entry
-                self._heads.offer(champion.who)
+                self._heads.put(*entry)
 
-    def _asks(self, workload: Workload) -> Usage:
-        return least_borrowing(self._books, self._assigner, workload)
+    def _ask(self, workload: Workload) -> Usage:
+        ask = self._asks.get(workload.key)
+        if ask is None or not ask.settled:
+            ask = self._asks[workload.key] = least_borrowing(self._books, self._assigner, workload)
+        return ask.usage
 
     def _rank(self, workload: Workload) -> Rank:
         queue = self._books.queue(workload)
-        level = borrow_level(self._books, queue, self._asks(workload)) if queue else 0
+        level = borrow_level(self._books, queue, self._ask(workload)) if queue else 0
         return Rank(workload.key not in self._claimants, level, *urgency(workload))

@@ -1,105 +1,74 @@
-"""The working state of one cycle, and the few moves that change it.
+"""One cycle at work on a state: the decisions taken so far, and the few moves that add one.
 
-Created by :func:`scheduling.engine.cycle.decide`, never outlives it.
+Opened and closed by :mod:`scheduling.engine.cycle`.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 
-from scheduling.engine.atlas import Atlas
-from scheduling.engine.books import Books
-from scheduling.engine.candidates import Candidate, Running
-from scheduling.engine.claims import Claims, live_claims
-from scheduling.engine.explain import Explainer, Why
-from scheduling.engine.fairness import Regime
-from scheduling.engine.flavors import Assigner
-from scheduling.engine.history import remembered
-from scheduling.engine.plan import Admit, Blocker, Decision, Evict, Hold, Plan
-from scheduling.engine.preemption import Preemptor
-from scheduling.engine.quota import QuotaKey, cohorts_in_cycles
-from scheduling.engine.snapshot import Assignment, Memory, Snapshot, Workload
+from scheduling.engine.candidates import Candidate
+from scheduling.engine.gates import Why
+from scheduling.engine.plan import Admit, Blocker, Evict
+from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
-from scheduling.engine.usage import charged
+from scheduling.engine.tree import QuotaKey
 
 
 class Desk:
-    """Books, running work, claims, and the decisions taken so far."""
+    """Moves in the order in which they were taken; the state's books follow at once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.atlas = Atlas(snapshot)
-        self.books = Books(snapshot, self.atlas)
-        self.assigner = Assigner(self.books)
-        self.running = Running(snapshot.workloads)
-        self.preemptor = Preemptor(self.books, self.assigner, self.running)
-        self.explainer = Explainer(self.books, self.assigner)
-        self.circular = cohorts_in_cycles(snapshot.cohorts)
-        self.claims = Claims(self.books, snapshot, live_claims(snapshot))
-        self.regime = Regime(snapshot, self.books.soon.ledger)
-        self.decisions: list[Decision] = []
-        self.held: set[str] = set()
-        self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.moves: list[Admit | Evict] = []
         self.work: Counter[str] = Counter()
-        self._instants: list[float] = []
-        self._lines: dict[str, list[str]] = {}
+        self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
         self._stirred: set[QuotaKey] = set()
-
-    def pending(self) -> list[Workload]:
-        """Return the pending work by key."""
-        waiting = (w for w in self.snapshot.workloads if w.admission is None)
-        return sorted(waiting, key=lambda w: w.key)
-
-    def line_up(self, queue: str, ordered: Iterable[Workload]) -> None:
-        """Remember the order of a queue, from which positions are counted at the end."""
-        self._lines[queue] = [workload.key for workload in ordered]
+        self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
         """Start the whole gang."""
+        books = self.state.books
         borrows = self._borrows(workload, assignments)
-        queue = self.books.queue(workload)
+        queue = books.queue(workload)
         if queue is not None:
-            self.regime.started(queue, charged(workload, assignments))
-        self.books.hold(workload, assignments, self.books.both)
-        self.books.stay(workload, assignments)
-        self.decisions.append(Admit(workload.key, assignments, borrows))
+            self.state.regime.started(queue, dict(books.charge(workload, assignments)))
+        books.hold(workload, assignments, books.both)
+        books.stay(workload, assignments)
+        self.moves.append(Admit(workload.key, assignments, borrows))
 
-    def hold(self, workload: Workload, reason: PendingReason, *blockers: Blocker) -> None:
-        """Keep the workload waiting, and say why."""
-        self.held.add(workload.key)
-        self.decisions.append(Hold(workload.key, reason, blockers))
+    def hold(self, workload: Workload, reason: PendingReason, blocker: Blocker) -> None:
+        """Note why a workload waits where that is known only now."""
+        why: Why = reason, (blocker,)
+        self.state.waiting[workload.key] = why
 
-    def hold_because(self, workload: Workload, why: Why) -> None:
-        """Keep the workload waiting for an explained reason."""
-        reason, blockers = why
-        self.hold(workload, reason, *blockers)
+    def reserve(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
+        """Keep for the rest of this cycle what others are leaving anyway."""
+        books = self.state.books
+        books.hold(workload, assignments, books.coming)
+        self._reserved.append((workload, assignments))
 
     def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
         """Drain: take an admitted workload out of a stopped queue."""
         self._leave(workload)
-        lost = lost_gpu_hours(workload, self.snapshot.now)
-        self.decisions.append(Evict(workload.key, reason, lost_gpu_hours=lost))
+        lost = lost_gpu_hours(workload, self.state.now)
+        self.moves.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
         self._leave(victim.workload)
-        self.claims.remember(victim.workload.key, preemptor.key)
-        lost = lost_gpu_hours(victim.workload, self.snapshot.now)
+        self.state.claims.remember(victim.workload.key, preemptor.key)
+        lost = lost_gpu_hours(victim.workload, self.state.now)
         reason, by = EvictionReason.PREEMPTED, preemptor.key
-        self.decisions.append(Evict(victim.workload.key, reason, by, victim.right, lost))
-
-    def look_again(self, at: float) -> None:
-        """Note an instant at which time alone may change what is decided."""
-        self._instants.append(at)
+        self.moves.append(Evict(victim.workload.key, reason, by, victim.right, lost))
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
         assert workload.admission is not None
-        self.books.leave(workload, workload.admission.assignments)
-        self.running.remove(workload)
-        self.releasing[workload.key] = workload
-        queue = self.books.queue(workload)
+        self.state.books.leave(workload, workload.admission.assignments)
+        self.state.running.remove(workload)
+        self.state.releasing[workload.key] = workload
+        queue = self.state.books.queue(workload)
         if queue is not None:
             self._stirred.add(queue)
 
@@ -108,34 +77,38 @@ class Desk:
         stirred, self._stirred = self._stirred, set()
         return stirred
 
-    def plan(self) -> Plan:
-        """Return everything that was decided, with positions, memory and counted work."""
-        positions = {
-            key: position
-            for line in self._lines.values()
-            for position, key in enumerate((key for key in line if key in self.held), start=1)
+    def close(self) -> None:
+        """Let the state be as decided. Its touched queues are those that moved."""
+        state = self.state
+        for workload, assignments in self._reserved:
+            state.books.drop(workload, assignments, state.books.coming)
+        state.wards.settle()
+        for move in self.moves:
+            if isinstance(move, Admit):
+                state.seat(state.workloads[move.workload], move.assignments)
+            else:
+                state.dismiss(move)
+        state.remember()
+        for name, count in self._counted().items():
+            self.work[name] += count - self._before[name]
+
+    def _counted(self) -> dict[str, int]:
+        state = self.state
+        return {
+            "nodes_scanned": state.atlas.scanned,
+            "pod_sets_tried": state.assigner.steps,
+            "trials": state.preemptor.trials,
         }
-        decisions = tuple(
-            replace(d, position=positions.get(d.workload)) if isinstance(d, Hold) else d
-            for d in self.decisions
-        )
-        self.work["nodes_scanned"] = self.atlas.scanned
-        self.work["pod_sets_tried"] = self.assigner.steps
-        self.work["trials"] = self.preemptor.trials
-        claims = self.claims.standing()
-        instants = [*self._instants, *(claim.expires_at for claim in claims)]
-        history = remembered(self.snapshot, self.books.now.ledger)
-        memory = Memory(claims, self.claims.evicted_by(), history=history)
-        work = dict(sorted(self.work.items()))
-        return Plan(decisions, memory, work, min(instants, default=None))
 
     def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:
         """Return how much of the charge lies above nominal, by resource."""
-        queue, borrows = self.books.queue(workload), Counter[str]()
+        books, borrows = self.state.books, Counter[str]()
+        queue = books.queue(workload)
         if queue is None:
             return {}
-        ledger = self.books.now.ledger
-        for fr, amount in charged(workload, assignments).items():
+        ledger = books.now.ledger
+        for fr, amount in books.charge(workload, assignments):
             over = ledger.used(queue, fr) + amount - ledger.promised(queue, fr)
-            borrows[fr.resource] += max(0, min(amount, over))
-        return {resource: amount for resource, amount in sorted(borrows.items()) if amount}
+            if over > 0:
+                borrows[fr.resource] += min(amount, over)
+        return dict(sorted(borrows.items()))

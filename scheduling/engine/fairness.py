@@ -38,7 +38,7 @@ class Regime:
     def __init__(self, snapshot: Snapshot, ledger: QuotaLedger) -> None:
         self._snapshot, self._ledger = snapshot, ledger
         self.shares = Shares(snapshot, ledger)
-        self.history = History(snapshot, ledger)
+        self.history = History(snapshot, ledger, snapshot.memory.history, snapshot.now)
         self.strategies = strategies_of(snapshot)
         self._modes: dict[QuotaKey, Fairness] = {}
 

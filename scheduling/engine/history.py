@@ -5,7 +5,7 @@ twice that. Source: ``decisions.md`` 5, *Fairness of a cohort tree*.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, queue_key
 from scheduling.engine.shares import weight
@@ -38,29 +38,38 @@ def gpus_held(ledger: QuotaLedger, queue: QuotaKey) -> int:
     return sum(ledger.used(queue, fr) for fr in columns)
 
 
-def remembered(snapshot: Snapshot, ledger: QuotaLedger) -> dict[str, Decayed]:
+def remembered(
+    platform: Snapshot, ledger: QuotaLedger, before: Mapping[str, Decayed], now: float
+) -> dict[str, Decayed]:
     """Return the history for the next cycle: everything held in ``ledger`` counts from now on.
 
     A queue that holds what it held before keeps its old entry: the formula is exact over any
     time. So a quiet queue costs one comparison.
     """
     history: dict[str, Decayed] = {}
-    for name in sorted(snapshot.cluster_queues):
-        past, held = snapshot.memory.history.get(name), gpus_held(ledger, queue_key(name))
+    for name in sorted(platform.cluster_queues):
+        past, held = before.get(name), gpus_held(ledger, queue_key(name))
         if past is not None and past.rate == held and (held or past.amount):
             history[name] = past
             continue
-        amount = brought_forward(past, snapshot.now, snapshot.half_life_s) if past else 0.0
+        amount = brought_forward(past, now, platform.half_life_s) if past else 0.0
         if held or amount > FORGOTTEN:
-            history[name] = Decayed(amount, float(held), snapshot.now)
+            history[name] = Decayed(amount, float(held), now)
     return history
 
 
 class History:
     """Decayed GPU-hours of every node of the tree at the time of one cycle."""
 
-    def __init__(self, snapshot: Snapshot, ledger: QuotaLedger) -> None:
-        self._snapshot, self._ledger = snapshot, ledger
+    def __init__(
+        self,
+        platform: Snapshot,
+        ledger: QuotaLedger,
+        past: Mapping[str, Decayed],
+        now: float,
+    ) -> None:
+        self._snapshot, self._ledger = platform, ledger
+        self._past, self._now = past, now
         self._hours: dict[QuotaKey, float] | None = None
         self._promised: dict[QuotaKey, int] = {}
 
@@ -105,10 +114,9 @@ class History:
     def _table(self) -> dict[QuotaKey, float]:
         if self._hours is None:  # only where somebody asks
             self._hours = {}
-            for name, past in sorted(self._snapshot.memory.history.items()):
+            for name, past in sorted(self._past.items()):
                 if name in self._snapshot.cluster_queues:
-                    now, half_life_s = self._snapshot.now, self._snapshot.half_life_s
-                    amount = brought_forward(past, now, half_life_s)
+                    amount = brought_forward(past, self._now, self._snapshot.half_life_s)
                     self._add(self._hours, queue_key(name), amount)
         return self._hours
 

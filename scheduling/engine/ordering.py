@@ -2,22 +2,26 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scheduling.engine.books import Books
-from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.flavors import Assigner
 from scheduling.engine.quota import QuotaKey
+from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
 from scheduling.engine.tournament import Usage
 from scheduling.engine.usage import quota_usage
 
 
-def queue_order(workloads: Iterable[Workload], claimants: Collection[str]) -> list[Workload]:
-    """Return a queue's pending work in its order: waiting preemptors, priority, age, key."""
-    return sorted(
-        workloads, key=lambda w: (w.key not in claimants, -w.priority, w.created_at, w.key)
-    )
+def queue_order(workloads: Iterable[Workload]) -> list[Workload]:
+    """Return waiting work by priority, age, key."""
+    return sorted(workloads, key=lambda w: (-w.priority, w.created_at, w.key))
+
+
+def precedence(form: Form) -> tuple[float, ...]:
+    """Return which forms of one queue go first: smaller, before age and key."""
+    return (-form.priority,)
 
 
 def urgency(workload: Workload) -> tuple[int, float, str]:
@@ -49,7 +53,7 @@ class Heads:
 
     def offer(self, workload: Workload) -> None:
         """Let ``workload`` stand as the head of its queue."""
-        self._push(self._rank(workload), workload)
+        self.put(self._rank(workload), workload)
 
     def pop(self) -> Workload | None:
         """Return the best head and forget it; None when nobody is left."""
@@ -58,15 +62,23 @@ class Heads:
             rank = self._rank(workload)
             if rank <= old or not self._heap or rank < self._heap[0][0]:
                 return workload
-            self._push(rank, workload)
+            self.put(rank, workload)
         return None
 
-    def _push(self, rank: Rank, workload: Workload) -> None:
+    def put(self, rank: Rank, workload: Workload) -> None:
+        """Let ``workload`` stand in line with a rank that is known to be right."""
         self._offers += 1
         heapq.heappush(self._heap, (rank, self._offers, workload))
 
 
-def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Usage:
+class Ask(NamedTuple):
+    """What a head asks for. ``settled``: it has no choice of flavors, so it never changes."""
+
+    usage: Usage
+    settled: bool
+
+
+def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Ask:
     """Return what the workload asks for with the flavors that make it borrow the least.
 
     The first in the queue's order on ties, for each pod set on top of the earlier ones. Judged
@@ -75,25 +87,20 @@ def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Usa
     queue = books.queue(workload)
     usage: Counter[FlavorResource] = Counter()
     if queue is None:
-        return usage
+        return Ask(usage, settled=True)
+    settled = True
     for pod_set in workload.pod_sets:
         choices = assigner.options(workload, pod_set).choices
-        totals = [usage + quota_usage(pod_set, pod_set.count, option) for option in choices]
-        if len(totals) > 1:
-            totals = [min(totals, key=lambda total: borrow_level(books, queue, total))]
-        usage = totals[0] if totals else usage
-    return usage
+        if len(choices) == 1:
+            usage.update(quota_usage(pod_set, pod_set.count, choices[0]))
+        elif choices:
+            settled = False
+            totals = [usage + quota_usage(pod_set, pod_set.count, option) for option in choices]
+            usage = min(totals, key=lambda total: borrow_level(books, queue, total))
+    return Ask(usage, settled)
 
 
 def borrow_level(books: Books, queue: QuotaKey, usage: Usage) -> int:
     """Return how far up the tree ``usage`` would have to be borrowed (K35); 0: own nominal."""
     ledger = books.now.ledger
     return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
-
-
-def total_usage(workload: Workload, pinned: dict[str, Option]) -> Counter[FlavorResource]:
-    """Return what the whole gang would be charged under one option for each pod set."""
-    usage: Counter[FlavorResource] = Counter()
-    for pod_set in workload.pod_sets:
-        usage.update(quota_usage(pod_set, pod_set.count, pinned[pod_set.name]))
-    return usage

@@ -61,6 +61,7 @@ class Tournament(Generic[T]):
     def withdraw(self, queue: QuotaKey) -> None:
         """Let nobody stand for the queue. Takes effect with the next replay."""
         self._winners.pop(queue, None)
+        self._places.pop(queue, None)
 
     def replay(self, queue: QuotaKey) -> None:
         """Play again what a change of this queue may have turned."""

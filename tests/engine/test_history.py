@@ -64,7 +64,8 @@ def two(**changes: object) -> World:
 
 def history(made: World) -> History:
     snapshot = made.build()
-    return History(snapshot, Books(snapshot, Atlas(snapshot)).soon.ledger)
+    ledger = Books(snapshot, Atlas(snapshot)).soon.ledger
+    return History(snapshot, ledger, snapshot.memory.history, snapshot.now)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from scheduling.engine.plan import Blocker, Evict, Hold, Plan
 from scheduling.engine.profile import Profile
 from scheduling.engine.quota import queue_key
 from scheduling.engine.snapshot import MinimumRuntime
-from scheduling.engine.terms import BlockerCode, PendingReason, StopPolicy
+from scheduling.engine.terms import BlockerCode, PendingReason, StopPolicy, WithinClusterQueue
 from tests.engine.builders import H100, RECLAIM_ANY, RECLAIM_LOWER, World, pods, world
 from tests.engine.simulator import Simulator
 
@@ -73,7 +73,9 @@ def test_the_minimum_runtime_is_the_victims_not_the_preemptors() -> None:
 )
 def test_own_queue_and_minimum_runtime(yields, priority, want) -> None:
     made = world().queue("cq", 4, None, minimum_runtime=MinimumRuntime(600.0, yields))
-    newer = replace(RECLAIM_LOWER, within_cluster_queue="LowerOrNewerEqualPriority")
+    newer = replace(
+        RECLAIM_LOWER, within_cluster_queue=WithinClusterQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
+    )
     made.queues["cq"] = replace(made.queues["cq"], preemption=newer)
     made.running("young", "cq", gpus=4, at=900.0, priority=5, created_at=500.0)
     made.pending("p", "cq", gpus=2, priority=priority, created_at=1.0)

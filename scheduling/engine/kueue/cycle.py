@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from scheduling.engine.candidates import Candidate
+from scheduling.engine.grades import Mode
 from scheduling.engine.kueue import partial
 from scheduling.engine.kueue.fair import FairVictims
 from scheduling.engine.kueue.flavors import Nominator, Pinned
 from scheduling.engine.kueue.heads import Heads
-from scheduling.engine.kueue.nomination import Mode, Nomination
+from scheduling.engine.kueue.nomination import Nomination
 from scheduling.engine.kueue.order import by_share, classic
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.kueue.victims import ClassicVictims, Victims

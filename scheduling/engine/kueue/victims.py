@@ -1,4 +1,4 @@
-"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4), and giving back for both."""
+"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4)."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from scheduling.engine.candidates import (
     VictimOrder,
 )
 from scheduling.engine.candidates import victim_order as plain_order
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
-from scheduling.engine.terms import BorrowWithinCohort
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +62,11 @@ class ClassicVictims:
     def find(self, need: Need, gone: Collection[str]) -> tuple[Candidate, ...]:
         """Return whom to evict, or nobody. Cost: O(candidates x columns) for each pass."""
         candidates = Selection(need.attempt, self._grounds, gone).collect()
-        for borrowing in self._passes(need.attempt, candidates):
+        for borrowing in self._grounds.passes(need.attempt, candidates):
             victims = self._one_pass(need, candidates, borrowing=borrowing)
             if victims:
                 return victims
         return ()
-
-    def _passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
-        rights = self._picture.queues[attempt.queue.name].preemption
-        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
-        ledger = self._picture.ledger
-        unused = all(ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
-        if not candidates.foreign or (never and not unused):
-            return (True,)
-        return (False, True) if never and not candidates.hierarchy else (True, False)
 
     def _one_pass(
         self, need: Need, candidates: Candidates, *, borrowing: bool
@@ -93,7 +84,7 @@ class ClassicVictims:
                 picture.remove(candidate.workload)
                 taken.append(candidate)
                 if fits():
-                    return give_back(picture, taken, fits)
+                    return give_back(taken, picture.trial, picture.put_back, fits)
         return ()
 
     def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
@@ -108,18 +99,3 @@ class ClassicVictims:
         return any(
             all(not ledger.borrowed(node, fr) for fr in attempt.contested) for node in branch
         )
-
-
-def give_back(
-    picture: Picture, taken: Sequence[Candidate], fits: Callable[[], bool]
-) -> tuple[Candidate, ...]:
-    """Restore, last first, whom the preemptor does not need after all; never the last one."""
-    needed = [taken[-1]]
-    for candidate in reversed(taken[:-1]):
-        with picture.trial() as trial:
-            picture.put_back(candidate.workload)
-            if fits():
-                trial.keep()
-            else:
-                needed.append(candidate)
-    return tuple(reversed(needed))
