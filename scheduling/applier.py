@@ -70,7 +70,7 @@ class _Application:
             victim,
             Status.PENDING,
             reason=decision.reason.value,
-            facts={"right": right, "gpus": victim.gpus},
+            facts={"right": right, "gpus": victim.gpus, **_lost(decision)},
             other=preemptor,
         ):
             self.report.stale.append(decision.workload)
@@ -153,6 +153,12 @@ class _Application:
         return lifecycle.transition(
             workload, to, at=self._world.now, reason=reason, facts=facts, other=other, gpus=gpus
         )
+
+
+def _lost(decision: Evict) -> dict[str, float]:
+    """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
+    lost = round(decision.lost_gpu_hours, 1)
+    return {"lost_gpu_hours": lost} if lost else {}
 
 
 def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:

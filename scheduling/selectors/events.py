@@ -77,6 +77,9 @@ def _numbers(event: WorkloadEvent) -> str:
         parts.append(gettext("%(n)s of them borrowed.") % {"n": borrowed})
     if isinstance(pods := facts.get("pods"), int) and facts.get("of_pods"):
         parts.append(gettext("%(n)d of %(all)s pods.") % {"n": pods, "all": facts["of_pods"]})
+    if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
+        words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
+        parts.append(words % {"n": f"{lost:g}"})
     nodes = facts.get("nodes")
     if isinstance(nodes, int) and nodes:
         parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
