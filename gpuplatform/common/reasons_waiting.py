@@ -128,6 +128,9 @@ EVICTIONS: dict[str, Reason] = {
     "NodeFailures": Reason(WARNING, _("A node under it failed.")),
     "ClusterQueueStopped": Reason(WARNING, _("Its cluster queue was drained.")),
     "LocalQueueStopped": Reason(WARNING, _("Its local queue was drained.")),
+    "Outgrown": Reason(
+        WARNING, _("Pods that had ended came back, and others hold their quota by now.")
+    ),
     "Deactivated": Reason(WARNING, _("It was deactivated.")),
     "InClusterQueue": Reason(INFO, _("A workload of higher priority in the same queue.")),
     "InCohortReclamation": Reason(INFO, _("The owner took its lent quota back.")),

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.journal import Journal, Trial
+from scheduling.engine.partial import grants
 from scheduling.engine.placement import FreeCapacity
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tree import QuotaKey, QuotaTree, queue_key, quota_tree
 from scheduling.engine.usage import charged, paired, pod_footprint
 
@@ -45,9 +47,10 @@ class Books:
         for workload in snapshot.workloads:
             if workload.admission is not None:
                 sides = (self.now,) if workload.releasing else self.both
-                self.hold(workload, workload.admission.assignments, sides)
+                held = standing(workload)
+                self.hold(workload, held, sides)
                 if not workload.releasing:
-                    self.stay(workload, workload.admission.assignments)
+                    self.stay(workload, held)
 
     def _side(self, tree: QuotaTree) -> Side:
         ledger = QuotaLedger(tree, self._journal)
@@ -109,9 +112,7 @@ class Books:
         self, workload: Workload, assignments: tuple[Assignment, ...], sides: Sides
     ) -> bool:
         """Return whether exactly these assignments still fit."""
-        if [(p.name, p.count) for p in workload.pod_sets] != [
-            (a.pod_set, a.count) for a in assignments
-        ]:
+        if not grants(workload, assignments):
             return False
         queue, usage = self.queue(workload), charged(workload, assignments)
         if queue is not None and not within(sides, queue, usage):

@@ -213,9 +213,10 @@ class Selection:
 
         In another queue it must be one that this queue borrows, where the profile says so: what
         stands on nominal quota is safe, whatever else its queue borrows (``admission.md`` T2).
+        What the preemptor is a grown copy of is never its victim.
         """
         spec, running = self._grounds.queues[queue.name], self._grounds.running
-        columns = set(self._attempt.contested)
+        columns, safe = set(self._attempt.contested), self._attempt.preemptor.replaces
         if queue != self._attempt.queue:
             if not spec.reclaimable or spec.stop_policy is not StopPolicy.NONE:
                 return
@@ -224,7 +225,9 @@ class Selection:
         for work in running.of(queue.name):
             used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
-            if not fitting or not work.preemptible or work.key in self._protected:
+            if not fitting or not work.preemptible or work.key == safe:
+                continue
+            if work.key in self._protected:
                 continue
             if not self._grounds.safe(work, self._attempt.preemptor):
                 yield work

@@ -3,11 +3,12 @@
 Source: ``decisions.md`` 4.6 and 4.7.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduling.engine.books import Books
+from scheduling.engine.partial import grants
 from scheduling.engine.snapshot import Assignment, Claim, Memory, Workload
 from scheduling.engine.terms import StopPolicy
 
@@ -17,11 +18,17 @@ CLAIM_SECONDS = 600.0  # how long a claim outlives the last victim
 class Claims:
     """The claims in force, charged to the ``soon`` account, and who evicted whom.
 
-    ``workloads`` is the live table of all work by key.
+    ``workloads`` is the live table of all work by key; ``asking`` says for which pods a
+    workload needs room, because for other ones a claim is worthless.
     """
 
-    def __init__(self, books: Books, workloads: Mapping[str, Workload]) -> None:
-        self._books, self._workloads = books, workloads
+    def __init__(
+        self,
+        books: Books,
+        workloads: Mapping[str, Workload],
+        asking: Callable[[Workload], Workload],
+    ) -> None:
+        self._books, self._workloads, self._asking = books, workloads, asking
         self._claims: dict[str, Claim] = {}
         self._preemptors: dict[str, set[str]] = {}  # by victim
         self._victims: dict[str, set[str]] = {}  # by preemptor
@@ -88,8 +95,7 @@ class Claims:
         queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
         if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
             return False
-        asked = [(pod_set.name, pod_set.count) for pod_set in workload.pod_sets]
-        return asked == [(a.pod_set, a.count) for a in claim.assignments]
+        return grants(self._asking(workload), claim.assignments)
 
     def make(
         self,
@@ -101,6 +107,13 @@ class Claims:
         """Keep for ``workload`` what its victims are going to leave."""
         expires_at = now + CLAIM_SECONDS
         self.keep(Claim(workload.key, assignments, tuple(sorted(victims)), expires_at))
+
+    def review(self, original: str) -> None:
+        """End the claims of grown copies that are worthless now that ``original`` has changed."""
+        for key in [k for k in self._claims if self._workloads[k].replaces == original]:
+            claim = self.lift(key)
+            assert claim is not None
+            self.keep(claim)
 
     @contextmanager
     def lifted(self) -> Iterator[None]:

@@ -5,12 +5,9 @@ the one who stands for it; those, and the heads of all other queues, go by rank:
 priority, age, key. (Trees share nodes, so there is one order over all of them.)
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from scheduling.engine.books import Books
-from scheduling.engine.fairness import Regime
-from scheduling.engine.flavors import Assigner
 from scheduling.engine.ordering import (
     Ask,
     Heads,
@@ -21,6 +18,7 @@ from scheduling.engine.ordering import (
 )
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
+from scheduling.engine.state import State
 from scheduling.engine.tournament import Contender, Standing, Tournament, Usage
 
 
@@ -41,11 +39,10 @@ class Contest:
     each level.
     """
 
-    def __init__(
-        self, books: Books, assigner: Assigner, regime: Regime, claimants: Collection[str]
-    ) -> None:
-        self._books, self._assigner, self._regime = books, assigner, regime
-        self._claimants, self._ledger = claimants, books.soon.ledger
+    def __init__(self, state: State) -> None:
+        self._state, self._books, regime = state, state.books, state.regime
+        self._regime, self._claimants = regime, state.claims.keys()
+        self._ledger = self._books.soon.ledger
         self._heads = Heads(self._rank)
         self._tournament = Tournament[Workload](
             self._ledger, lambda one, at: regime.standing(one.queue, one.usage, at)
@@ -133,7 +130,9 @@ class Contest:
     def _ask(self, workload: Workload) -> Usage:
         ask = self._asks.get(workload.key)
         if ask is None or not ask.settled:
-            ask = self._asks[workload.key] = least_borrowing(self._books, self._assigner, workload)
+            asking = self._state.asking(workload)
+            ask = least_borrowing(self._books, self._state.assigner, asking)
+            self._asks[workload.key] = ask
         return ask.usage
 
     def _rank(self, workload: Workload) -> Rank:

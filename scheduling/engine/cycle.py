@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
+from scheduling.engine.entries import Entry, find_entry
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds, walk
 from scheduling.engine.lines import Walk
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
+from scheduling.engine.regrowth import has_room
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
@@ -43,9 +45,10 @@ def advance(state: State, now: float) -> Desk:
     state.pass_time(now)  # 1. claims expire, and work loses its protection
     desk = Desk(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
-    _place_unmanaged(desk)  # 3. pods outside every queue need nodes but no quota
-    _drain(desk, _line_up(state))  # 4. head by head, until nobody fits any more
-    desk.close()  # 5. let the books be as decided
+    _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
+    _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
+    _drain(desk, _line_up(state))  # 5. head by head, until nobody fits any more
+    desk.close()  # 6. let the books be as decided
     return desk
 
 
@@ -56,17 +59,26 @@ def _drain_stopped_queues(desk: Desk) -> None:
         by_local_queue = workload.blocked == BlockerCode.QUEUE_STOPPED
         closed = shut(state.platform, (), workload.queue or "")
         if closed is None and by_local_queue:
-            desk.evict_stopped(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
+            desk.evict(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
         else:
-            desk.evict_stopped(workload, EvictionReason.CLUSTER_QUEUE_STOPPED)
+            desk.evict(workload, EvictionReason.CLUSTER_QUEUE_STOPPED)
+
+
+def _evict_outgrown(desk: Desk) -> None:
+    state = desk.state
+    for workload in state.yields.regrown():
+        before = state.yields.before[workload.key]
+        leaves = workload.key in state.releasing
+        if not leaves and not has_room(state.books, workload, before):
+            desk.evict(workload, EvictionReason.OUTGROWN)
 
 
 def _place_unmanaged(desk: Desk) -> None:
     state = desk.state
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
-        assignments = state.assigner.assign(workload, state.books.both)
-        if assignments is not None:
-            desk.admit(workload, assignments)
+        entry = find_entry(state, state.asking(workload), None, ())
+        if entry is not None and entry.ready:
+            desk.admit(workload, entry.assignments)
 
 
 def _line_up(state: State) -> dict[str, Walk]:
@@ -85,7 +97,7 @@ def _line_up(state: State) -> dict[str, Walk]:
 def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
     state = desk.state
-    heads = Contest(state.books, state.assigner, state.regime, state.claims.keys())
+    heads = Contest(state)
     for line in lines.values():
         _offer(state, heads, line)
     parked: set[object] = set()
@@ -124,11 +136,10 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     protected = state.claims.protected_from(workload.key)
     form = form_of(workload)
     if claim is not None or (form, protected) not in parked:
-        if not _over_ceiling(state, workload):
-            if _admit(desk, workload, claim):
-                return True
-            if _await_leavers(desk, workload, claim) or _preempt(desk, workload, claim, protected):
-                return False
+        entry = find_entry(state, state.asking(workload), claim, protected)
+        if entry is not None:
+            _take(desk, workload, claim, entry)
+            return entry.ready
         if claim is None:
             parked.add((form, protected))
             if not protected:
@@ -137,59 +148,23 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     return strict is QueueingStrategy.STRICT_FIFO and state.never(workload)
 
 
-def _over_ceiling(state: State, workload: Workload) -> bool:
-    """Return whether the second queue that bounds the workload can never hold it."""
-    if workload.ceiling_queue is None:
-        return False
-    never = state.explainer.impossible(workload)
-    return any(blocker.facts.get("queue") == workload.ceiling_queue for blocker in never)
-
-
-def _admit(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
-    state = desk.state
-    kept = claim.assignments if claim else ()
-    if kept and state.books.can_stand(workload, kept, state.books.both):
-        desk.admit(workload, kept)
-        return True
-    assignments = state.assigner.assign(workload, state.books.both)
-    if assignments is not None:
-        desk.admit(workload, assignments)
-    return assignments is not None
-
-
-def _await_leavers(desk: Desk, workload: Workload, claim: Claim | None) -> bool:
-    """Wait without evicting anybody where those who are already leaving make enough room."""
-    state, coming = desk.state, desk.state.books.coming
-    if not state.releasing:
-        return False
-    if claim and state.books.can_stand(workload, claim.assignments, coming):
-        state.claims.keep(claim)
-    else:
-        assignments = state.assigner.assign(workload, coming)
-        if assignments is None:
-            return False
-        if claim:
-            state.claims.keep(claim, assignments)
-        else:
-            desk.reserve(workload, assignments)  # for this cycle only
-    _hold_for_leavers(desk, workload)
-    return True
-
-
-def _preempt(
-    desk: Desk, workload: Workload, claim: Claim | None, protected: frozenset[str]
-) -> bool:
-    state = desk.state
-    rescue = state.preemptor.find(workload, protected)
-    if rescue is None:
-        return False
-    for victim in rescue.victims:
+def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> None:
+    """Start the workload, or keep for it what others leave."""
+    claims = desk.state.claims
+    if entry.ready:
+        desk.admit(workload, entry.assignments)
+        return
+    for victim in entry.victims:
         desk.evict_for(workload, victim)
-    victims = {victim.workload.key for victim in rescue.victims}
-    victims.update(claim.victims if claim else ())
-    state.claims.make(workload, rescue.assignments, victims, state.now)
+    if entry.victims:
+        victims = {victim.workload.key for victim in entry.victims}
+        victims.update(claim.victims if claim else ())
+        claims.make(workload, entry.assignments, victims, desk.state.now)
+    elif claim:
+        claims.keep(claim, entry.assignments)
+    else:
+        desk.reserve(workload, entry.assignments)  # for this cycle only
     _hold_for_leavers(desk, workload)
-    return True
 
 
 def _hold_for_leavers(desk: Desk, workload: Workload) -> None:

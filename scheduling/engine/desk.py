@@ -7,8 +7,10 @@ from collections import Counter
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.gates import Why
+from scheduling.engine.growth import merged
 from scheduling.engine.plan import Admit, Blocker, Evict
 from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
@@ -23,19 +25,31 @@ class Desk:
         self.moves: list[Admit | Evict] = []
         self.work: Counter[str] = Counter()
         self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
+        self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
         self._stirred: set[QuotaKey] = set()
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
-        """Start the whole gang."""
-        books = self.state.books
-        borrows = self._borrows(workload, assignments)
+        """Start the whole gang on what it was asking for; a grown copy replaces the other."""
+        books, whole = self.state.books, assignments
+        original = self.state.original(workload)
+        if original is not None:
+            whole = merged(workload, original, assignments)
+            self._replace(workload, original, assignments)
+        borrows = self._borrows(workload, assignments, whole)
         queue = books.queue(workload)
         if queue is not None:
             self.state.regime.started(queue, dict(books.charge(workload, assignments)))
         books.hold(workload, assignments, books.both)
         books.stay(workload, assignments)
-        self.moves.append(Admit(workload.key, assignments, borrows))
+        replaces = original.key if original else ""
+        self.moves.append(Admit(workload.key, whole, borrows, replaces))
+
+    def _replace(self, copy: Workload, original: Workload, more: tuple[Assignment, ...]) -> None:
+        """Let nobody evict or replace it in this cycle; what it holds stays charged."""
+        self.state.replaced.add(original.key)
+        self.state.running.remove(original)
+        self._added[copy.key] = more
 
     def hold(self, workload: Workload, reason: PendingReason, blocker: Blocker) -> None:
         """Note why a workload waits where that is known only now."""
@@ -48,8 +62,8 @@ class Desk:
         books.hold(workload, assignments, books.coming)
         self._reserved.append((workload, assignments))
 
-    def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
-        """Drain: take an admitted workload out of a stopped queue."""
+    def evict(self, workload: Workload, reason: EvictionReason) -> None:
+        """Take an admitted workload out for nobody's sake: its queue is stopped, for instance."""
         self._leave(workload)
         lost = lost_gpu_hours(workload, self.state.now)
         self.moves.append(Evict(workload.key, reason, lost_gpu_hours=lost))
@@ -64,8 +78,7 @@ class Desk:
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
-        assert workload.admission is not None
-        self.state.books.leave(workload, workload.admission.assignments)
+        self.state.books.leave(workload, standing(workload))
         self.state.running.remove(workload)
         self.state.releasing[workload.key] = workload
         queue = self.state.books.queue(workload)
@@ -85,12 +98,27 @@ class Desk:
         state.wards.settle()
         for move in self.moves:
             if isinstance(move, Admit):
+                self._settle(move)
                 state.seat(state.workloads[move.workload], move.assignments)
             else:
                 state.dismiss(move)
+        state.replaced.clear()
+        state.yields.settle()
         state.remember()
         for name, count in self._counted().items():
             self.work[name] += count - self._before[name]
+
+    def _settle(self, move: Admit) -> None:
+        """Let a copy hold everything by itself, and its original nothing any more."""
+        if not move.replaces:
+            return
+        state, copy = self.state, self.state.workloads[move.workload]
+        more, books = self._added[move.workload], self.state.books
+        books.leave(copy, more)
+        books.drop(copy, more, (books.now,))
+        state.retire(move.replaces)
+        books.hold(copy, move.assignments, books.both)
+        books.stay(copy, move.assignments)
 
     def _counted(self) -> dict[str, int]:
         state = self.state
@@ -100,15 +128,21 @@ class Desk:
             "trials": state.preemptor.trials,
         }
 
-    def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:
-        """Return how much of the charge lies above nominal, by resource."""
+    def _borrows(
+        self,
+        workload: Workload,
+        added: tuple[Assignment, ...],
+        whole: tuple[Assignment, ...],
+    ) -> dict[str, int]:
+        """Return how much of the whole charge lies above nominal once ``added`` is charged."""
         books, borrows = self.state.books, Counter[str]()
         queue = books.queue(workload)
         if queue is None:
             return {}
         ledger = books.now.ledger
-        for fr, amount in books.charge(workload, assignments):
-            over = ledger.used(queue, fr) + amount - ledger.promised(queue, fr)
+        more = dict(books.charge(workload, added))
+        for fr, amount in books.charge(workload, whole):
+            over = ledger.used(queue, fr) + more.get(fr, 0) - ledger.promised(queue, fr)
             if over > 0:
                 borrows[fr.resource] += min(amount, over)
         return dict(sorted(borrows.items()))

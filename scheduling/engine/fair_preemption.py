@@ -23,6 +23,7 @@ from scheduling.engine.giving_back import give_back
 from scheduling.engine.journal import Trial
 from scheduling.engine.quota import QuotaKey, QuotaLedger
 from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tournament import Usage
 
 MAX_PLANS = 4  # plans looked at for one preemptor; each leaves out whom the last took unfairly
@@ -62,14 +63,12 @@ class SoonStage:
 
     def remove(self, work: Workload) -> None:
         """Take running work away."""
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
     def put_back(self, work: Workload) -> None:
         """Undo a removal."""
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))
 
 
 class FairPreemption:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
+from scheduling.engine.affinity import admits_flavor
 from scheduling.engine.atlas import Atlas, taint_text, untolerated
 from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.placement import place_pod_set
@@ -55,7 +56,14 @@ def options_of(atlas: Atlas, queue: ClusterQueue | None, pod_set: PodSet) -> Opt
         refusals.extend([refusal] if refusal else [])
         return refusal is None
 
-    return Options(combinations(queue, asked, suits), tuple(refusals))
+    choices = combinations(queue, asked, suits)
+    return Options(tuple(o for o in choices if _kept(o, pod_set)), tuple(refusals))
+
+
+def _kept(option: Option, pod_set: PodSet) -> bool:
+    """Return whether the option leaves the flavors that the pod set must get."""
+    must = pod_set.flavors or {}
+    return all(must.get(resource, flavor) == flavor for resource, flavor in option.items())
 
 
 def combinations(
@@ -94,13 +102,15 @@ def judge_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
 
 
 def refuse_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
-    """Return what of taints or labels keeps the pods from this flavor (K32, ``FORMAT`` 5.2)."""
+    """Return what of taints, labels or affinity keeps the pods away (K32, ``FORMAT`` 5.2)."""
     flavor = atlas.snapshot.flavors.get(name)
     if flavor is None:
         return _mismatch(name, {"cause": "FlavorNotFound"})
     taint = untolerated(flavor.node_taints, pod_set, [flavor])
     if taint is not None:
         return Blocker(BlockerCode.TAINT, where=name, facts={"taint": taint_text(taint)})
+    if not admits_flavor(pod_set.affinity, flavor.node_labels):
+        return _mismatch(name, {"cause": "NodeAffinity"})
     return _label_mismatch(flavor, pod_set)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.lines import Walk
 from scheduling.engine.ordering import precedence, queue_order
+from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Blocker, Hold
 from scheduling.engine.shapes import Form, form_of
 from scheduling.engine.snapshot import Workload
@@ -66,7 +67,11 @@ class Holds:
         return known[form]
 
     def _explain(self, workload: Workload) -> Why:
-        """Explain a refusal; first what only time can remove, if the workload fits without it."""
+        """Explain a refusal; first what only time can remove, if the workload fits without it.
+
+        What counts is the fewest pods with which it would start; of a grown copy, the difference.
+        """
+        workload = smallest(self._state.asking(workload))
         reason, blockers = self._state.explainer.why(workload)
         if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
             blockers = (*self._claimed(workload), *self._sheltered(workload), *blockers)

@@ -31,11 +31,16 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Start the whole gang on these nodes. ``borrows``: GPUs etc. above nominal, by resource."""
+    """Start the whole gang on these nodes. ``borrows``: GPUs etc. above nominal, by resource.
+
+    ``replaces``: the running workload that ends in this moment, because this one is a grown copy
+    of it and takes over its pods where they stand; or "".
+    """
 
     workload: str
     assignments: tuple[Assignment, ...]
     borrows: Mapping[str, int] = field(default_factory=dict)
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort
 from scheduling.engine.ways import Way, Ways, levels
@@ -314,10 +315,8 @@ class Preemptor:
 
     def _evict(self, candidate: Candidate) -> None:
         work = candidate.workload
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
     def _restore(self, work: Workload) -> None:
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))

@@ -17,12 +17,16 @@ from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.gates import Why
+from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import History, remembered
 from scheduling.engine.lines import Lines
+from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
+from scheduling.engine.regrowth import Yields
 from scheduling.engine.shapes import Shapes
 from scheduling.engine.snapshot import Admission, Assignment, Memory, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
@@ -44,7 +48,9 @@ class State:
         self.regime = Regime(platform, self.books.soon.ledger)
         self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
         self.explainer = Explainer(self.books, self.assigner)
-        self.claims = Claims(self.books, self.workloads)
+        self.claims = Claims(self.books, self.workloads, self.asking)
+        self.replaced: set[str] = set()  # in the cycle that is under way
+        self.yields = Yields(snapshot.memory.held_less)
         self.circular = cohorts_in_cycles(platform.cohorts)
         self.wards = Wards(platform, self.books.now.ledger.tree, self.atlas)
         self.lines = Lines()
@@ -69,8 +75,26 @@ class State:
 
     def memory(self) -> Memory:
         """Return what the next cycle must know beside the rows."""
-        claims = self.claims
-        return Memory(claims.standing(), claims.evicted_by(), self._lobby, self.history)
+        claims, less = self.claims, self.yields.before
+        pairs = claims.evicted_by()
+        return Memory(claims.standing(), pairs, self._lobby, self.history, held_less=less)
+
+    def asking(self, workload: Workload) -> Workload:
+        """Return the workload with what it needs room for: of a grown copy, the difference."""
+        original = self.original(workload)
+        if original is None:
+            return workload
+        return self.intern(asked(workload, original, self.atlas))
+
+    def original(self, workload: Workload) -> Workload | None:
+        """Return the running workload that this one is going to replace, if there is one."""
+        if not workload.replaces:
+            return None
+        return original_of(workload, self.workloads, self.releasing.keys() | self.replaced)
+
+    def intern(self, workload: Workload) -> Workload:
+        """Return the workload with the pod sets that its equals have."""
+        return self._shapes.intern(workload)
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -85,6 +109,7 @@ class State:
         self._learn(workload)
         if claim is not None:
             self.claims.keep(claim)
+        self.claims.review(key)
 
     def drop(self, key: str) -> None:
         """Let a workload be gone: finished, cancelled or deleted. Unknown keys are fine."""
@@ -92,13 +117,14 @@ class State:
             self.claims.lift(key)
             self.claims.forget(key)
             self._forget(self.workloads.pop(key))
+            self.claims.review(key)
 
     def _learn(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
         if workload.admission is None:
             self._await(workload)
             return
-        assignments, books = workload.admission.assignments, self.books
+        assignments, books = standing(workload), self.books
         if workload.releasing:
             books.hold(workload, assignments, (books.now,))
             self.releasing[workload.key] = workload
@@ -117,6 +143,7 @@ class State:
 
     def _run(self, workload: Workload) -> None:
         self.running.add(workload)
+        self.yields.add(workload)
         queue = self.platform.cluster_queues.get(workload.queue or "")
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
         if stopped or (queue is not None and workload.blocked == BlockerCode.QUEUE_STOPPED):
@@ -130,12 +157,13 @@ class State:
         if workload.admission is None:
             self._leave_line(workload)
             return
-        assignments, books = workload.admission.assignments, self.books
+        assignments, books = standing(workload), self.books
         if workload.releasing:
             self.releasing.pop(workload.key)
         else:
             books.leave(workload, assignments)
             self.running.remove(workload)
+            self.yields.remove(workload.key)
             self.draining.discard(workload.key)
         books.drop(workload, assignments, (books.now,))
 
@@ -167,11 +195,19 @@ class State:
         self.wards.touch(workload.queue)
         self._run(admitted)
 
+    def retire(self, key: str) -> None:
+        """Let a workload be gone whose pods a copy has taken over; its quota is free."""
+        self._forget(self.workloads.pop(key))
+        self.claims.forget(key)
+        self.claims.review(key)
+
     def dismiss(self, decision: Evict) -> None:
         """Let a workload be on its way out whose quota the cycle has given back already."""
         leaver = replace(self.workloads[decision.workload], releasing=True)
         self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
         self.draining.discard(leaver.key)
+        self.yields.remove(leaver.key)
+        self.claims.review(leaver.key)
         self.wards.touch(leaver.queue)
 
     def remember(self) -> None:
@@ -184,5 +220,5 @@ class State:
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(workload)
+        _, blockers = self.explainer.why(smallest(self.asking(workload)))
         return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)

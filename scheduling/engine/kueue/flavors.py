@@ -143,7 +143,7 @@ class _Turn:
         stops: dict[str, int] = {}
         for pod_sets in grouped(self._workload.pod_sets):
             first, asked = pod_sets[0].name, self._asked(pod_sets)
-            keep = pinned.get(first, {}) if pinned else None
+            keep = pinned.get(first, {}) if pinned else pod_sets[0].flavors
             chosen, reason, places = self._assign(pod_sets, asked, tried, keep)
             if reason is not None:
                 return Nomination(self._workload, picks, self._usage, stops, reason)

@@ -10,6 +10,7 @@ from scheduling.engine.kueue.rooms import Rooms
 from scheduling.engine.profile import Profile
 from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
 from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import StopPolicy
 from scheduling.engine.usage import charged
 
@@ -45,13 +46,11 @@ class Picture:
 
     def put_back(self, work: Workload) -> None:
         """Charge a running workload."""
-        assert work.admission is not None
-        self.take(work, work.admission.assignments)
+        self.take(work, standing(work))
 
     def remove(self, work: Workload) -> None:
         """Undo :meth:`put_back`."""
-        assert work.admission is not None
-        assignments = work.admission.assignments
+        assignments = standing(work)
         self.give(queue_key(work.queue or ""), charged(work, assignments))
         self.rooms.stand(work, assignments, sign=-1)
 
