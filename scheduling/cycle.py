@@ -9,7 +9,7 @@ from django.conf import settings
 
 from gpuplatform.common import leases
 from scheduling import meter
-from scheduling.applier import ApplyReport, apply_plan
+from scheduling.applier import ApplyReport, apply_plan, trim_placements
 from scheduling.engine import codec
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
@@ -61,6 +61,7 @@ def run_cycle(holder: str | None = None) -> CycleReport:
 def _run(held: leases.Held) -> CycleReport:
     began = time.monotonic()
     world = load()  # 1. rows -> snapshot
+    trim_placements(world)  # what shrank in place has left its nodes
     meter.note_supply(world)  # 2. what nodes offer and queues are promised since their last edit
     meter.follow(world, at=meter.edited_at(world))
     plan = decide(world.snapshot)  # 3. the engine

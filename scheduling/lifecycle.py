@@ -134,11 +134,20 @@ def _event(current: Status, to: Status, outcome: Outcome | None) -> str:
     return kind
 
 
-def _size(workload: Workload, to: Status, gpus: int | None) -> dict[str, int]:
-    """Return the column of GPUs where it changes: with partial admission, and after its end."""
+def _size(workload: Workload, to: Status, gpus: int | None) -> dict[str, Any]:
+    """Return what changes of the size: with partial admission, and where it waits again.
+
+    Who waits again waits with all pods that were asked for; who starts again, starts all anew.
+    """
+    pod_sets = workload.pod_sets
     if to is Status.PENDING:
-        gpus = gpus_of((row.count, row.requests) for row in workload.pod_sets.all())
-    return {} if gpus is None else {"gpus": gpus}
+        pod_sets.exclude(wanted=None).update(count=F("wanted"), wanted=None)
+        gpus = gpus_of(pod_sets.values_list("count", "requests"))
+        return {"gpus": gpus, "growth": {}}
+    if to is Status.ADMITTED:
+        pod_sets.filter(finished__gt=0).update(finished=0)
+        return {"last_checkpoint_at": None} | ({} if gpus is None else {"gpus": gpus})
+    return {}
 
 
 def gpus_of(pods: Iterable[tuple[int, Mapping[str, int]]]) -> int:

@@ -23,6 +23,13 @@ def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
     return f"admitted {workload} ({granted_size(known, decision)}){where}{loan}"
 
 
+def grown_line(workload: Workload, known: Known, decision: Admit) -> str:
+    """Return who runs with more pods from now on, how many they are, and where."""
+    names = {name for assignment in decision.assignments for name in assignment.nodes}
+    where = f" on {node_range(names)}" if names else ""
+    return f"grew {workload} to {granted_size(known, decision)}{where}"
+
+
 def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
     """Return who lost its admission, why and for whom."""
     cause = f" for {preemptor}" if preemptor else ""

@@ -25,6 +25,8 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
             "name",
             "count",
             "min_count",
+            "wanted",
+            "finished",
             "requests",
             "node_selector",
             "tolerations",
@@ -136,6 +138,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "expected_duration_s",
             "max_execution_time_s",
             "checkpoint_interval_s",
+            "last_checkpoint_at",
             "on_failure",
             "max_retries",
             "warnings",
@@ -230,3 +233,18 @@ class WorkloadInput(serializers.Serializer[Any]):
     on_failure = serializers.ChoiceField(["restart", "fail", "keep"], required=False)
     max_retries = serializers.IntegerField(required=False, min_value=0)
     template = serializers.JSONField(required=False)
+
+
+class PodSetChangeInput(serializers.Serializer[Any]):
+    """How many pods a live pod set is to have, and how many of them are over."""
+
+    name = serializers.CharField(max_length=253)
+    count = serializers.IntegerField(required=False, min_value=1, max_value=100_000)
+    finished = serializers.IntegerField(required=False, min_value=0)
+
+
+class WorkloadChangeInput(serializers.Serializer[Any]):
+    """What changes of a live workload; what is left out stays as it is."""
+
+    pod_sets = PodSetChangeInput(many=True, required=False)
+    last_checkpoint_at = serializers.DateTimeField(required=False)

@@ -254,6 +254,13 @@ WRITES = (
     ),
     rest("POST", "workloads/", "401 422 422 ok 403 403 ok", WORKLOAD),
     rest(
+        "PATCH",
+        "workloads/<uid>/",
+        "401 404 404 ok 403 403 ok",
+        {"pod_sets": [{"name": "worker", "finished": 1}]},
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/",
+    ),
+    rest(
         "DELETE",
         "workloads/<uid>/",
         "401 404 404 ok 403 403 ok",
