@@ -78,7 +78,7 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         limits[row.flavor, row.resource] = board.quota(row)
     cohort = board.snapshot.cluster_queues[name].cohort
     known = [w for w in board.snapshot.workloads if w.queue == name]
-    pending = [w.key for w in known if w.admission is None]
+    pending = [w.key for w in known if w.admission is None and not w.replaces]
     held = [w.key for w in known if w.admission is not None]
     return QueuePage(
         board=board,

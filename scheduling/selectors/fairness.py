@@ -159,7 +159,8 @@ def _waiting(snapshot: Snapshot, ledger: QuotaLedger) -> Counter[QuotaKey]:
     """Return how much work waits in each part of the tree that could be admitted."""
     counts: Counter[QuotaKey] = Counter()
     for work in snapshot.workloads:
-        if work.admission is None and not work.blocked and work.queue in snapshot.cluster_queues:
+        stands = work.admission is not None or work.replaces or work.blocked
+        if not stands and work.queue in snapshot.cluster_queues:
             counts.update(ledger.path(queue_key(work.queue or "")))
     return counts
 

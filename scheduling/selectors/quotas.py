@@ -86,6 +86,8 @@ class Board:
         pending: Counter[str] = Counter()
         admitted: Counter[str] = Counter()
         for workload in self.snapshot.workloads:
+            if workload.replaces:
+                continue  # it runs, and asks for more
             counts = pending if workload.admission is None else admitted
             counts[workload.queue or ""] += 1
         return {name: Live(pending[name], admitted[name]) for name in {*pending, *admitted}}
