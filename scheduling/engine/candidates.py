@@ -7,10 +7,11 @@ before its minimum runtime (4.9).
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from scheduling.engine.books import Charge
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
@@ -59,6 +60,7 @@ class Running:
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._by_queue: dict[str, dict[str, Workload]] = {}
+        self._priorities: dict[str, Counter[int]] = {}
         self.usage = dict[str, Counter[FlavorResource]]()
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
@@ -68,17 +70,33 @@ class Running:
         """Return the queue's running work by key."""
         return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
 
-    def add(self, workload: Workload) -> None:
-        """Note a workload that has been admitted; one outside every queue is nobody's victim."""
+    def any_order(self, queue: str) -> Iterable[Workload]:
+        """Return the queue's running work for whoever sorts it anyhow."""
+        return self._by_queue.get(queue, {}).values()
+
+    def lowest(self, queue: str) -> int | None:
+        """Return the lowest priority among the queue's running work; None: nothing runs."""
+        return min(self._priorities.get(queue, ()), default=None)
+
+    def add(self, workload: Workload, charge: Charge | None = None) -> None:
+        """Note a workload that has been admitted; one outside every queue is nobody's victim.
+
+        ``charge``: what it uses, where that is known already.
+        """
         if workload.queue:
             self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
-            self.usage[workload.key] = held_usage(workload)
+            self._priorities.setdefault(workload.queue, Counter())[workload.priority] += 1
+            usage = held_usage(workload) if charge is None else Counter(dict(charge))
+            self.usage[workload.key] = usage
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended."""
-        if workload.queue:
-            self._by_queue[workload.queue].pop(workload.key, None)
-            self.usage.pop(workload.key, None)
+        if workload.queue and self._by_queue[workload.queue].pop(workload.key, None):
+            del self.usage[workload.key]
+            priorities = self._priorities[workload.queue]
+            priorities[workload.priority] -= 1
+            if not priorities[workload.priority]:
+                del priorities[workload.priority]
 
 
 VictimOrder = tuple[int, float, float, str]
@@ -110,6 +128,7 @@ class Grounds:
 
     ``ledger`` says what the preemptor may take, ``staying`` who borrows, ``now`` how long work
     has run. ``own_order`` sorts the candidates of the preemptor's own queue; None: as others.
+    ``spared`` collects who was passed over because the preemptor may not evict this one.
     """
 
     ledger: QuotaLedger
@@ -119,6 +138,7 @@ class Grounds:
     now: float
     profile: Profile = RECOMMENDED
     own_order: Callable[[Workload], Any] | None = None
+    spared: set[str] = field(default_factory=set)
 
     def order(self, work: Workload) -> VictimOrder:
         """Return the profile's sort key of victims."""
@@ -222,12 +242,13 @@ class Selection:
                 return
             if self._grounds.profile.borrowed_columns:
                 columns = {fr for fr in columns if self._staying.borrowed(queue, fr)}
-        for work in running.of(queue.name):
+        for work in running.any_order(queue.name):
             used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
             if not fitting or not work.preemptible or work.key == safe:
                 continue
             if work.key in self._protected:
+                self._grounds.spared.add(work.key)
                 continue
             if not self._grounds.safe(work, self._attempt.preemptor):
                 yield work

@@ -136,13 +136,16 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     protected = state.claims.protected_from(workload.key)
     form = form_of(workload)
     if claim is not None or (form, protected) not in parked:
+        state.preemptor.spared.clear()
         entry = find_entry(state, state.asking(workload), claim, protected)
         if entry is not None:
             _take(desk, workload, claim, entry)
             return entry.ready
-        if claim is None:
+        if claim is not None:
+            state.claims.keep(claim)  # a node or quota that is missing now may come back in time
+        else:
             parked.add((form, protected))
-            if not protected:
+            if not state.preemptor.spared:  # nor would anybody else of this form find a victim
                 line.park(form)
     strict = state.platform.cluster_queues[form.queue].queueing_strategy
     return strict is QueueingStrategy.STRICT_FIFO and state.never(workload)

@@ -12,6 +12,7 @@ from scheduling.engine import partial
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.snapshot import Assignment, Claim, Workload
 from scheduling.engine.state import State
+from scheduling.engine.ways import Way
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,16 @@ def find_entry(
         sized = state.intern(sized)
         if over_ceiling(state, sized):
             return None
-        return _at_once(state, sized, None) or _later(state, sized, protected)
+        way = state.chooser.choose(sized, protected)
+        return _at_once(state, sized, None, way) or _later(state, sized, protected, way)
 
     whole = state.intern(partial.reduced(asking, 0))
     if over_ceiling(state, whole):
         entry = _claimed(state, asking, claim)
     else:
-        entry = _at_once(state, whole, claim) or _claimed(state, asking, claim)
-        entry = entry or _later(state, whole, protected)
+        way = state.chooser.choose(whole, protected)
+        entry = _at_once(state, whole, claim, way) or _claimed(state, asking, claim)
+        entry = entry or _later(state, whole, protected, way)
     if entry is not None or not partial.reducible(asking):
         return entry
     return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
@@ -62,12 +65,12 @@ def over_ceiling(state: State, asking: Workload) -> bool:
     return any(blocker.facts.get("queue") == asking.ceiling_queue for blocker in never)
 
 
-def _at_once(state: State, whole: Workload, claim: Claim | None) -> Entry | None:
+def _at_once(state: State, whole: Workload, claim: Claim | None, way: Way | None) -> Entry | None:
     """Stand where the claim is, if it is for all the pods; else wherever there is room."""
     books = state.books
     if claim is not None and books.can_stand(whole, claim.assignments, books.both):
         return Entry(claim.assignments, ready=True)
-    assignments = state.assigner.assign(whole, books.both)
+    assignments = state.assigner.assign(whole, books.both, way.pinned if way else None)
     return None if assignments is None else Entry(assignments, ready=True)
 
 
@@ -80,11 +83,14 @@ def _claimed(state: State, asking: Workload, claim: Claim | None) -> Entry | Non
     return Entry(claim.assignments, ready=ready)
 
 
-def _later(state: State, whole: Workload, protected: Collection[str]) -> Entry | None:
+def _later(
+    state: State, whole: Workload, protected: Collection[str], way: Way | None
+) -> Entry | None:
     """Wait for those who are leaving anyway; only if they are too few, evict others."""
     if state.releasing:
-        assignments = state.assigner.assign(whole, state.books.coming)
+        pinned = way.pinned if way else None
+        assignments = state.assigner.assign(whole, state.books.coming, pinned)
         if assignments is not None:
             return Entry(assignments)
-    rescue = state.preemptor.find(whole, protected)
+    rescue = state.preemptor.find(whole, protected, ways=(way,) if way else None)
     return None if rescue is None else Entry(rescue.assignments, victims=rescue.victims)

@@ -41,6 +41,7 @@ class Regime:
         self.history = History(snapshot, ledger, snapshot.memory.history, snapshot.now)
         self.strategies = strategies_of(snapshot)
         self._modes: dict[QuotaKey, Fairness] = {}
+        self._fair: dict[QuotaKey, bool] = {}
 
     def mode(self, key: QuotaKey) -> Fairness:
         """Return by what the tree of this node shares."""
@@ -51,7 +52,10 @@ class Regime:
 
     def is_fair(self, key: QuotaKey) -> bool:
         """Return whether the tree of this node shares by anything at all."""
-        return self.mode(key) is not Fairness.NONE
+        fair = self._fair.get(key)
+        if fair is None:
+            fair = self._fair[key] = self.mode(key) is not Fairness.NONE
+        return fair
 
     def started(self, queue: QuotaKey, usage: Usage) -> None:
         """Count work that starts in this cycle where turns go by past use."""

@@ -54,7 +54,7 @@ def goes_on(grade: Grade, rules: Fungibility) -> bool:
 class Standing(NamedTuple):
     """How a whole workload would be served under one way of choosing its flavors.
 
-    ``levels``: from how far up each borrowing column borrows, the furthest first.
+    ``levels``: from how far up each borrowing column of each pod set borrows, furthest first.
     """
 
     mode: Mode

@@ -59,6 +59,11 @@ class Holds:
             strict = key if state.strict.get(queue) == key else strict
 
     def _known(self, workload: Workload, known: dict[Form, Why]) -> Why:
+        claim = self._state.claims.lift(workload.key)
+        if claim is not None:  # what is kept for it is not what it lacks
+            why = self._explain(workload)
+            self._state.claims.keep(claim)
+            return why
         if self._state.claims.protected_from(workload.key):
             return self._explain(workload)  # it may evict fewer than its equals
         form = form_of(workload)

@@ -11,7 +11,6 @@ from scheduling.engine.quota import QuotaKey
 from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
 from scheduling.engine.tournament import Usage
-from scheduling.engine.usage import quota_usage
 
 
 def queue_order(workloads: Iterable[Workload]) -> list[Workload]:
@@ -92,15 +91,18 @@ def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Ask
     for pod_set in workload.pod_sets:
         choices = assigner.options(workload, pod_set).choices
         if len(choices) == 1:
-            usage.update(quota_usage(pod_set, pod_set.count, choices[0]))
+            one = assigner.offer(pod_set, choices[0]).usage
+            usage = usage + one if usage else one
         elif choices:
             settled = False
-            totals = [usage + quota_usage(pod_set, pod_set.count, option) for option in choices]
+            totals = [usage + assigner.offer(pod_set, option).usage for option in choices]
             usage = min(totals, key=lambda total: borrow_level(books, queue, total))
     return Ask(usage, settled)
 
 
 def borrow_level(books: Books, queue: QuotaKey, usage: Usage) -> int:
     """Return how far up the tree ``usage`` would have to be borrowed (K35); 0: own nominal."""
-    ledger = books.now.ledger
-    return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
+    ledger, level = books.now.ledger, 0
+    for fr, amount in usage.items():
+        level = max(level, ledger.borrow_level(queue, fr, amount))
+    return level

@@ -28,7 +28,7 @@ from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
-from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort
+from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort, WithinClusterQueue
 from scheduling.engine.ways import Way, Ways, levels
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
@@ -67,7 +67,10 @@ class Preemptor:
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         self._profile, self.now = profile, books.snapshot.now
         self._regime, self._fair = regime, FairPreemption(books, regime)
+        self._last = self._grounds_at(self.now)
+        self.ways = Ways(assigner)
         self.trials = 0
+        self.spared: set[str] = set()  # whom a search passed over because they are protected
 
     def find(
         self,
@@ -103,9 +106,16 @@ class Preemptor:
             rank = rescue.standing.rank(preference)
             if best is None or rank > best.standing.rank(preference):
                 best = rescue
+        self.spared |= grounds.spared
+        grounds.spared.clear()
         return best
 
     def _grounds(self, now: float) -> Grounds:
+        if self._last.now != now:
+            self._last = self._grounds_at(now)
+        return self._last
+
+    def _grounds_at(self, now: float) -> Grounds:
         ledger, staying = self._ledger, self._books.staying
         return Grounds(ledger, staying, self._queues, self._running, now, self._profile)
 
@@ -157,9 +167,32 @@ class Preemptor:
         """Return the ways under which eviction may be tried at all, the first few of them."""
         found = (
             (Attempt(workload, queue, way.usage, self._contested(queue, way.usage)), way)
-            for way in (Ways(self._assigner, queue, workload) if ways is None else ways)
+            for way in (self.ways.of(workload, queue) if ways is None else ways)
         )
-        return islice((pair for pair in found if self._eligible(pair[0])), MAX_COMBINATIONS)
+        tried = (pair for pair in found if self._eligible(pair[0]) and self._hopeful(pair[0]))
+        return islice(tried, MAX_COMBINATIONS)
+
+    def _hopeful(self, attempt: Attempt) -> bool:
+        """Return whether there may be a victim at all, before anybody is looked at.
+
+        Others' work is out of reach unless the queue may take it while borrowing, or has a
+        better right to it, or can get within its own quota by evicting its own work first.
+        """
+        rights = self._queues[attempt.queue.name].preemption
+        lowest = self._running.lowest(attempt.queue.name)
+        never = rights.within_cluster_queue is WithinClusterQueue.NEVER
+        if lowest is not None and not never and lowest <= attempt.preemptor.priority:
+            return True
+        if rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER:
+            return False
+        borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        if borrowing or self._regime.is_fair(attempt.queue):
+            return True
+        top = self._ledger.height(self._ledger.root(attempt.queue))
+        return all(
+            self._ledger.borrow_level(attempt.queue, fr, attempt.usage[fr]) < max(top, 1)
+            for fr in attempt.contested
+        )
 
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
@@ -184,16 +217,17 @@ class Preemptor:
         plan = self._fair.find(attempt, grounds, protected, fit)
         if plan is None:
             return None
-        return Rescue(plan.victims, plan.assignments, self._standing(attempt, plan.victims))
+        with self._books.trial():
+            for victim in plan.victims:
+                self._evict(victim)
+            stands = self._standing(attempt, way, plan.victims)
+        return Rescue(plan.victims, plan.assignments, stands)
 
-    def _standing(self, attempt: Attempt, victims: Sequence[Candidate]) -> Standing:
-        """Return how well the preemptor is served once these have left."""
+    def _standing(self, attempt: Attempt, way: Way, victims: Sequence[Candidate]) -> Standing:
+        """Return how well the preemptor is served; these are off the books."""
         reclaims = all(victim.queue != attempt.queue for victim in victims)
         mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
-        with self._books.trial():
-            for victim in victims:
-                self._evict(victim)
-            return Standing(mode, levels([self._ledger], attempt.queue, attempt.usage))
+        return Standing(mode, levels([self._ledger], attempt.queue, way))
 
     def _contested(
         self, queue: QuotaKey, usage: Mapping[FlavorResource, int]
@@ -247,29 +281,23 @@ class Preemptor:
         return None
 
     def _settled(
-        self, attempt: Attempt, way: Way, taken: list[Candidate], *, borrowing: bool
+        self, attempt: Attempt, way: Way, taken: Sequence[Candidate], *, borrowing: bool
     ) -> Rescue:
         """Give back until nobody can be, and return who is left.
 
-        Quota and one pod set are placed exactly, so one round suffices and the last one taken is
-        needed. Several pod sets may find another place once somebody is back: then all are tried
-        until a round returns nobody. Where nobody is left who may not be taken while borrowing,
-        the preemptor may borrow, and needs even fewer (Kueue #1974).
+        One round suffices, and the last one taken is needed, where only room counts and one pod
+        set takes it. Several pod sets may find another place once somebody is back; and where
+        nobody is left who may not be taken while borrowing, the preemptor may borrow, and needs
+        fewer (Kueue #1974). Then all are tried until a round returns nobody.
         """
-        exact = len(attempt.preemptor.pod_sets) <= 1
-        needed = self._give_back(attempt, way, taken, borrowing=borrowing, keep_last=exact)
-        if not borrowing and all(candidate.while_borrowing for candidate in needed):
-            borrowing = True
-            needed = self._give_back(attempt, way, needed, borrowing=True, keep_last=False)
-        while not exact:
+        settled = borrowing and len(attempt.preemptor.pod_sets) <= 1
+        needed = self._give_back(attempt, way, taken, borrowing=borrowing, keep_last=settled)
+        while not settled:
             fewer = self._give_back(attempt, way, needed, borrowing=borrowing, keep_last=False)
-            exact, needed = len(fewer) == len(needed), fewer
-        assignments = self._fit(attempt, way.pinned, borrowing=borrowing)
+            settled, needed = len(fewer) == len(needed), fewer
+        assignments = self._fit(attempt, way.pinned, borrowing=borrowing or _may_borrow(needed))
         assert assignments is not None, "whoever was given back leaves the gang its place"
-        reclaims = all(candidate.queue != attempt.queue for candidate in needed)
-        mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
-        standing = Standing(mode, levels([self._ledger], attempt.queue, attempt.usage))
-        return Rescue(needed, assignments, standing)
+        return Rescue(needed, assignments, self._standing(attempt, way, needed))
 
     def _give_back(
         self,
@@ -280,10 +308,21 @@ class Preemptor:
         borrowing: bool,
         keep_last: bool,
     ) -> tuple[Candidate, ...]:
-        def fits() -> bool:
-            return self._fit(attempt, way.pinned, borrowing=borrowing) is not None
+        gone = {candidate.workload.key: candidate for candidate in taken}
+        tried: list[Candidate] = []
 
-        return give_back(taken, self._books.trial, self._restore, fits, keep_last=keep_last)
+        def restore(work: Workload) -> None:
+            self._restore(work)
+            tried.append(gone.pop(work.key))
+
+        def fits() -> bool:
+            may = borrowing or _may_borrow(gone.values())
+            if self._fit(attempt, way.pinned, borrowing=may) is not None:
+                return True
+            gone[tried[-1].workload.key] = tried[-1]
+            return False
+
+        return give_back(taken, self._books.trial, restore, fits, keep_last=keep_last)
 
     def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
         """Return whether the candidate is safe in this pass.
@@ -320,3 +359,8 @@ class Preemptor:
     def _restore(self, work: Workload) -> None:
         self._books.hold(work, standing(work), self._books.coming)
         self._books.stay(work, standing(work))
+
+
+def _may_borrow(gone: Iterable[Candidate]) -> bool:
+    """Return whether each of them may be evicted though the preemptor borrows."""
+    return all(candidate.while_borrowing for candidate in gone)

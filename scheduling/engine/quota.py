@@ -49,13 +49,17 @@ class QuotaLedger:
         self.path, self.root, self.members = tree.path, tree.root, tree.members
         self.height = tree.height
         self._journal = journal or Journal()
-        self._used: list[int] = []  # by the index of the cell
+        self._used: list[int] = []  # by the place of the cell
+        self._lines: dict[tuple[QuotaKey, FlavorResource], Line] = {}
 
     def _line(self, key: QuotaKey, fr: FlavorResource) -> Line:
-        line = self.tree.line(key, fr)
-        missing = self.tree.size - len(self._used)
-        if missing:
-            self._used.extend([0] * missing)
+        line = self._lines.get((key, fr))
+        return self._open(key, fr) if line is None else line
+
+    def _open(self, key: QuotaKey, fr: FlavorResource) -> Line:
+        """Return a line of the tree, with room for its numbers in this ledger."""
+        line = self._lines[key, fr] = self.tree.line(key, fr)
+        self._used.extend([0] * (self.tree.size - len(self._used)))
         return line
 
     # -- what is taken ----------------------------------------------------------------------

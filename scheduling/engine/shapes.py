@@ -40,7 +40,8 @@ class Shapes:
         if id(pod_sets) in self._known:
             return workload
         own = tuple(self._pod_sets.setdefault(shape(pod_set), pod_set) for pod_set in pod_sets)
-        own = self._tuples.setdefault(tuple(map(id, own)), own)
+        same = all(mine is given for mine, given in zip(own, pod_sets, strict=True))
+        own = self._tuples.setdefault(tuple(map(id, own)), pod_sets if same else own)
         self._known.add(id(own))
         return workload if own is pod_sets else replace(workload, pod_sets=own)
 

@@ -10,7 +10,7 @@ Source: ``admission.md`` K37, K38, section 5 C.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scheduling.engine.snapshot import Assignment, PodSet, Workload
+from scheduling.engine.snapshot import Assignment, Workload
 
 
 def standing(workload: Workload) -> tuple[Assignment, ...]:
@@ -20,22 +20,22 @@ def standing(workload: Workload) -> tuple[Assignment, ...]:
     """
     if workload.admission is None:
         return ()
-    wanted = {pod_set.name: pod_set for pod_set in workload.pod_sets}
-    return tuple(
-        _held(assignment, wanted.get(assignment.pod_set), workload.reclaimable)
-        for assignment in workload.admission.assignments
-    )
+    granted = workload.admission.assignments
+    wanted = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    if not workload.reclaimable and all(
+        a.count <= wanted.get(a.pod_set, a.count) for a in granted
+    ):
+        return granted
+    return tuple(_held(a, wanted.get(a.pod_set, a.count), workload.reclaimable) for a in granted)
 
 
-def _held(
-    assignment: Assignment, pod_set: PodSet | None, finished: Mapping[str, int]
-) -> Assignment:
-    wanted = assignment.count if pod_set is None else min(assignment.count, pod_set.count)
+def _held(assignment: Assignment, wanted: int, finished: Mapping[str, int]) -> Assignment:
+    pods = min(assignment.count, wanted)
     done = max(0, finished.get(assignment.pod_set, 0))
-    if wanted == assignment.count and not done:
+    if pods == assignment.count and not done:
         return assignment
-    nodes = shrunk(assignment.nodes, wanted)
-    return replace(assignment, count=max(0, wanted - done), nodes=nodes)
+    nodes = shrunk(assignment.nodes, pods)
+    return replace(assignment, count=max(0, pods - done), nodes=nodes)
 
 
 def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
+from scheduling.engine.choosing import Chooser
 from scheduling.engine.claims import Claims
 from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
@@ -47,6 +48,7 @@ class State:
         self.running = Running(())
         self.regime = Regime(platform, self.books.soon.ledger)
         self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
+        self.chooser = Chooser(self.books, self.assigner, self.preemptor)
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads, self.asking)
         self.replaced: set[str] = set()  # in the cycle that is under way
@@ -142,7 +144,8 @@ class State:
             self.lines.add(workload)
 
     def _run(self, workload: Workload) -> None:
-        self.running.add(workload)
+        charge = self.books.charge(workload, standing(workload))
+        self.running.add(workload, charge)
         self.yields.add(workload)
         queue = self.platform.cluster_queues.get(workload.queue or "")
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN

@@ -111,6 +111,7 @@ class QuotaTree:
         self.size = 0  # cells numbered so far
         self._cells: dict[tuple[QuotaKey, FlavorResource], Cell] = {}
         self._lines: dict[tuple[QuotaKey, FlavorResource], Line] = {}
+        self._members: dict[QuotaKey, tuple[QuotaKey, ...]] = {}
         self._potentials: dict[tuple[QuotaKey, FlavorResource], int] = {}
 
     # -- what was promised ------------------------------------------------------------------
@@ -176,10 +177,12 @@ class QuotaTree:
 
     def members(self, key: QuotaKey) -> tuple[QuotaKey, ...]:
         """Return the node and everything below it, sorted."""
-        below = [key]
-        for node in below:
-            below.extend(self.children.get(node, ()))
-        return tuple(sorted(below))
+        if key not in self._members:
+            below = [key]
+            for node in below:
+                below.extend(self.children.get(node, ()))
+            self._members[key] = tuple(sorted(below))
+        return self._members[key]
 
     def height(self, key: QuotaKey) -> int:
         """Return the distance from the node to its furthest leaf."""

@@ -102,6 +102,10 @@ def paired(
     workload: Workload, assignments: Iterable[Assignment]
 ) -> Iterator[tuple[PodSet, Assignment]]:
     """Yield each assignment with its pod set; a pod set that is gone holds nothing."""
+    if len(workload.pod_sets) == 1:  # by far the most work
+        (only,) = workload.pod_sets
+        yield from ((only, a) for a in assignments if a.pod_set == only.name)
+        return
     pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
     for assignment in assignments:
         if assignment.pod_set in pod_sets:

@@ -242,17 +242,6 @@ def test_an_implicit_quota_on_pods_counts_pods() -> None:
     assert admitted(plan_of(made)) == ["two"]
 
 
-def test_ten_thousand_equal_gangs_hide_nobody_and_cost_one_search() -> None:
-    """T10 of ``admission.md``, smaller."""
-    made = world().queue("cq", 0, None, cpu=4)
-    for number in range(300):
-        made.pending(f"gpu-{number:05d}", "cq", pods(1, 8))
-    made.pending("small", "cq", pods(1, 0, cpu=4))
-    plan = decide(made.build())
-    assert admitted(plan) == ["small"]
-    assert plan.work["pod_sets_tried"] <= 10
-
-
 def test_a_flavor_mismatch_is_kept_for_the_explanation() -> None:
     made = world().nodes(1).queue("cq", 4)
     made.pending("g", "cq", pods(node_selector={"accelerator": "a100"}))
