@@ -18,6 +18,7 @@ FIELD_OF = {
 }
 
 Choices = Sequence[tuple[str, Any]]
+Part = tuple[str, Decimal, Decimal]  # cohort, own weight, that of all its members
 Placing = Callable[[Problem], str | None]
 
 
@@ -57,6 +58,21 @@ def weight_field(help_text: Any, *, required: bool = True) -> forms.DecimalField
         required=required,
         widget=forms.TextInput(attrs={"inputmode": "decimal", "class": "num"}),
     )
+
+
+def tell_part(form: forms.Form, part: Part | None) -> None:
+    """Say at the weight which part of all sisters' weights it is now."""
+    if part is None or not part[2]:
+        return
+    cohort, own, total = part
+    words = _("Now %(own)s of %(total)s in %(cohort)s: %(percent)s %%.") % {
+        "own": weight_text(own),
+        "total": weight_text(total),
+        "cohort": cohort,
+        "percent": f"{100 * own / total:.0f}",
+    }
+    field = form.fields["fair_weight"]
+    field.help_text = f"{field.help_text} {words}"
 
 
 def weight_text(weight: Decimal) -> str:

@@ -18,7 +18,15 @@ from queues.choices import (
     StopPolicy,
     WithinClusterQueue,
 )
-from queues.forms.edits import Choices, EditForm, choose, weight_field, weight_text
+from queues.forms.edits import (
+    Choices,
+    EditForm,
+    Part,
+    choose,
+    tell_part,
+    weight_field,
+    weight_text,
+)
 from queues.specs import (
     ClusterQueueSpec,
     CohortSpec,
@@ -94,9 +102,15 @@ class QueueForm(EditForm):
     )
 
     def __init__(
-        self, *args: Any, teams: Choices = (), cohorts: Choices = (), **kwargs: Any
+        self,
+        *args: Any,
+        teams: Choices = (),
+        cohorts: Choices = (),
+        part: Part | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        tell_part(self, part)
         choose(self, "team", [("", _("nobody")), *teams])
         choose(self, "cohort", [("", _("no cohort: it neither borrows nor lends")), *cohorts])
         admits = [(ALL, _("all")), (NAMED, _("only those named")), (NONE, _("none"))]
@@ -224,8 +238,11 @@ class CohortForm(EditForm):
         _("Inside another cohort, next to its sisters there: 2 counts twice as much as 1.")
     )
 
-    def __init__(self, *args: Any, cohorts: Choices = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, cohorts: Choices = (), part: Part | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        tell_part(self, part)
         choose(self, "parent", [("", _("nothing: it is the top of its tree")), *cohorts])
 
     @staticmethod

@@ -91,3 +91,21 @@ def test_a_local_queue_has_a_weight(platform, ada, signed_in, weight):
     path = reverse("team-local-queue", args=["datos"])
     signed_in(ada).post(path, door | {"fair_weight": weight})
     assert LocalQueue.objects.get(name="lq-two").fair_weight == Decimal(weight or 1)
+
+
+def test_a_weight_says_which_part_of_all_it_is(platform, ada, signed_in):
+    ClusterQueue.objects.filter(name="cq-ia").update(fair_weight=3)
+    save_cohort(CohortSpec("inner", "llm", fair_weight=Decimal(4)), actor=None)
+    browser = signed_in(ada)
+    queue = browser.get(reverse("queue-edit", args=QUEUE)).text
+    assert "Now 1 of 8 in llm: 12 %." in queue
+    inner = browser.get(reverse("cohort-edit", args=["inner"])).text
+    assert "Now 4 of 8 in llm: 50 %." in inner
+    assert "Now " not in browser.get(reverse("cohort-edit", args=COHORT)).text.split("<main")[1]
+
+
+def test_weights_stand_in_the_file_of_queues(platform, ada, signed_in):
+    ClusterQueue.objects.filter(name="cq-ia").update(fair_weight=3)
+    rows = signed_in(ada).get(reverse("queues"), {"format": "json"}).json()
+    found = {row["name"]: row["fair_weight"] for row in rows if row["kind"] == "queue"}
+    assert found == {"cq-datos": 1.0, "cq-ia": 3.0}
