@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from scheduling.engine.books import Charge
 from scheduling.engine.profile import RECOMMENDED, Profile
@@ -127,8 +126,8 @@ class Grounds:
     """On what candidates are judged.
 
     ``ledger`` says what the preemptor may take, ``staying`` who borrows, ``now`` how long work
-    has run. ``own_order`` sorts the candidates of the preemptor's own queue; None: as others.
-    ``spared`` collects who was passed over because the preemptor may not evict this one.
+    has run. ``spared`` collects who was passed over because the preemptor may not evict this one.
+    ``consumption`` is that of a workload's local queue, where usage decides.
     """
 
     ledger: QuotaLedger
@@ -137,12 +136,16 @@ class Grounds:
     running: Running
     now: float
     profile: Profile = RECOMMENDED
-    own_order: Callable[[Workload], Any] | None = None
     spared: set[str] = field(default_factory=set)
+    consumption: Callable[[Workload], float] = lambda _: 0.0
 
     def order(self, work: Workload) -> VictimOrder:
         """Return the profile's sort key of victims."""
         return victim_order(work, self.now if self.profile.cheapest_eviction else None)
+
+    def own_order(self, work: Workload) -> tuple[float, VictimOrder]:
+        """Return the sort key of victims of one's own queue: who consumed more first (7.2)."""
+        return -self.consumption(work), self.order(work)
 
     def safe(self, work: Workload, preemptor: Workload) -> bool:
         """Return whether ``work`` has not yet run for as long as its queue grants."""
@@ -184,7 +187,7 @@ class Selection:
             if may_evict_own(policy, self._attempt.preemptor, work)
         ]
         right = PreemptionReason.IN_CLUSTER_QUEUE
-        order = self._grounds.own_order or self._grounds.order
+        order = self._grounds.own_order
         return tuple(Candidate(work, queue, right) for work in sorted(works, key=order))
 
     def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:

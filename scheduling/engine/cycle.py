@@ -6,7 +6,7 @@ from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
 from scheduling.engine.entries import Entry, find_entry
 from scheduling.engine.gates import shut
-from scheduling.engine.holds import Holds, walk
+from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
@@ -31,7 +31,7 @@ def decide(snapshot: Snapshot) -> Plan:
 
 def plan(state: State, desk: Desk) -> Plan:
     """Return the moves of a closed desk, why everybody else waits, and the memory."""
-    holds = Holds(state)
+    holds = Holds(state, desk.moves)
     decisions, work = (*desk.moves, *holds), dict(sorted(desk.work.items()))
     return Plan(decisions, state.memory(), work, min(holds.instants, default=None))
 
@@ -88,7 +88,7 @@ def _line_up(state: State) -> dict[str, Walk]:
     for queue in touched:
         state.strict.pop(queue, None)
         if shut(state.platform, state.circular, queue) is None:
-            lines[queue] = walk(state, queue)
+            lines[queue] = state.walk(queue)
     for key in [key for key in state.waiting if state.workloads[key].queue in lines]:
         del state.waiting[key]
     return lines
@@ -113,7 +113,7 @@ def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
             state.strict[workload.queue] = workload.key
         else:
             _offer(state, heads, line)
-    desk.work["standings"] = heads.played
+    desk.work["footings"] += heads.played
 
 
 def _offer(state: State, heads: Contest, line: Iterator[str]) -> None:

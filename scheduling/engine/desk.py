@@ -39,7 +39,8 @@ class Desk:
         borrows = self._borrows(workload, assignments, whole)
         queue = books.queue(workload)
         if queue is not None:
-            self.state.regime.started(queue, dict(books.charge(workload, assignments)))
+            self.state.regime.started(queue, books.charge(workload, assignments))
+            self.state.doors.charge(workload, books.charge(workload, assignments))
         books.hold(workload, assignments, books.both)
         books.stay(workload, assignments)
         replaces = original.key if original else ""
@@ -104,7 +105,7 @@ class Desk:
                 state.dismiss(move)
         state.replaced.clear()
         state.yields.settle()
-        state.remember()
+        state.settle_use()
         for name, count in self._counted().items():
             self.work[name] += count - self._before[name]
 

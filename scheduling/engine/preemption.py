@@ -4,7 +4,7 @@ Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5)
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
@@ -61,11 +61,14 @@ class Preemptor:
         assigner: Assigner,
         running: Running,
         regime: Regime,
+        *,
+        consumption: Callable[[Workload], float],
         profile: Profile = RECOMMENDED,
     ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         self._profile, self.now = profile, books.snapshot.now
+        self._consumption = consumption
         self._regime, self._fair = regime, FairPreemption(books, regime)
         self._last = self._grounds_at(self.now)
         self.ways = Ways(assigner)
@@ -117,7 +120,9 @@ class Preemptor:
 
     def _grounds_at(self, now: float) -> Grounds:
         ledger, staying = self._ledger, self._books.staying
-        return Grounds(ledger, staying, self._queues, self._running, now, self._profile)
+        return Grounds(
+            ledger, staying, self._queues, self._running, now, self._profile, self._consumption
+        )
 
     def shelter(self, workload: Workload, protected: Collection[str]) -> Shelter | None:
         """Return until when nothing but a minimum runtime keeps the workload from its room.

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from scheduling.engine.kueue import consumption
+from scheduling.engine import consumption
+from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
@@ -40,7 +41,13 @@ class World:
         self.workloads = {work.key: work for work in scenario.workloads}
         self.finished: list[str] = []
         self.verdicts: dict[str, Verdict] = {}
-        self.memory = Memory()
+        self.memory = Memory(
+            consumption={
+                door.name: Consumed(door.consumed, {}, scenario.start_at)
+                for door in scenario.doors
+                if door.consumed
+            }
+        )
         self.consumed = {door.name: consumption.natural(door.consumed) for door in scenario.doors}
         self._updated = scenario.start_at
 
@@ -59,10 +66,13 @@ class World:
             workloads=tuple(self.workloads.values()),
             memory=self.memory,
             local_queues={
-                door.name: LocalQueue(door.name, door.cluster_queue, self.figure(door.name))
+                door.name: LocalQueue(
+                    door.name, door.cluster_queue, self.figure(door.name), door.fair_weight
+                )
                 for door in scenario.doors
             },
             fair_strategies=scenario.strategies,
+            usage_decay=_usage_decay(scenario),
         )
 
     def figure(self, local_queue: str) -> float:
@@ -228,6 +238,13 @@ class World:
     def _wake(self, queues: Collection[str]) -> None:
         keys = {w.key for w in self.workloads.values() if w.queue in set(queues)}
         self.remember(self.memory.lobby.wake(keys, queues))
+
+
+def _usage_decay(scenario: Scenario) -> UsageDecay | None:
+    decay = scenario.decay
+    if decay is None:
+        return None
+    return UsageDecay(decay.half_life_seconds, decay.sampling_seconds, decay.weights)
 
 
 def _with_quota(queue: ClusterQueue, column: FlavorResource, quota: Quota) -> ClusterQueue:
