@@ -118,7 +118,6 @@ def _row(held: leases.Held, world: Loaded, began: float) -> Cycle:
         fence=held.fence,
         holder=held.holder,
         last_change=world.last_change,
-        local_use=world.local_use.as_json(),
         duration_ms=round((time.monotonic() - began) * 1000),
     )
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid5
 
@@ -23,7 +23,13 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import Status, TopologyMode
-from scheduling.past_use import PAUSE, LocalUse, history_of_rows, local_queues, local_use
+from scheduling.past_use import (
+    PAUSE,
+    USAGE_DECAY,
+    consumption_of_rows,
+    history_of_rows,
+    local_queues,
+)
 from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
@@ -45,8 +51,7 @@ class Loaded:
 
     ``admissions`` holds the open one of each workload, by the workload's key. ``previous_at`` is
     the instant of the last cycle, ``last_change`` the number of the newest change seen,
-    ``resized_at`` the last instant at which running work began to hold less, ``local_use`` what
-    the next cycle must know of local queues.
+    ``resized_at`` the last instant at which running work began to hold less.
     """
 
     now: datetime
@@ -57,7 +62,6 @@ class Loaded:
     previous_at: datetime | None
     last_change: int
     resized_at: datetime | None = None
-    local_use: LocalUse = field(default_factory=LocalUse)
 
 
 def load_snapshot(now: datetime | None = None) -> Snapshot:
@@ -73,7 +77,7 @@ def load(now: datetime | None = None) -> Loaded:
     """
     now = now or clock.now()
     last_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
-    last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory", "local_use").first()
+    last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory").first()
     doors = load_doors()
     flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
     topologies = read_topologies()
@@ -85,7 +89,6 @@ def load(now: datetime | None = None) -> Loaded:
     # The workloads before their pod sets: one that is submitted between the two queries must be
     # seen with its pod sets or not at all, for a gang without pods fits everywhere.
     live = list(_live().defer("template", "warnings", "blockers").order_by("created_at", "uid"))
-    use = local_use(doors, LocalUse.from_json(last_cycle.local_use if last_cycle else {}), now)
     snapshot = Snapshot(
         now=now.timestamp(),
         flavors=flavors,
@@ -97,8 +100,9 @@ def load(now: datetime | None = None) -> Loaded:
             for name, row in doors.cluster_queues.items()
         },
         workloads=_workloads(live, doors, admissions),
-        memory=_memory(last_cycle, now),
-        local_queues=local_queues(doors.local_queues.values(), use),
+        memory=_memory(last_cycle, doors, now),
+        local_queues=local_queues(doors.local_queues.values()),
+        usage_decay=USAGE_DECAY,
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -110,14 +114,15 @@ def load(now: datetime | None = None) -> Loaded:
         previous_at,
         last_change,
         resized_at=_resized_at(live),
-        local_use=use,
     )
 
 
-def _memory(last_cycle: rows.Cycle | None, now: datetime) -> Memory:
+def _memory(last_cycle: rows.Cycle | None, doors: Doors, now: datetime) -> Memory:
     """Return what the last cycle left for this one; past use it could not note is in the rows."""
     kept = last_cycle.memory if last_cycle else {}
     memory = codec.decode_memory(kept) if kept else Memory()
+    if old := consumption_of_rows(doors, memory.consumption, now):
+        memory = replace(memory, consumption={**memory.consumption, **old})
     if last_cycle and "history" in kept and now - last_cycle.at <= PAUSE:
         return memory
     return replace(memory, history=history_of_rows(now))

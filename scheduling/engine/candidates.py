@@ -136,8 +136,8 @@ class Grounds:
     running: Running
     now: float
     profile: Profile = RECOMMENDED
-    spared: set[str] = field(default_factory=set)
     consumption: Callable[[Workload], float] = lambda _: 0.0
+    spared: set[str] = field(default_factory=set)
 
     def order(self, work: Workload) -> VictimOrder:
         """Return the profile's sort key of victims."""

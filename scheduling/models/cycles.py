@@ -22,8 +22,6 @@ class Cycle(models.Model):
     stale = models.PositiveIntegerField(default=0)
     last_change = models.PositiveBigIntegerField(default=0)  # id of the newest Change it saw
     memory = models.JSONField(default=dict)
-    # Decayed GPU-hours of local queues at ``at``, where a cluster queue goes by usage.
-    local_use = models.JSONField(default=dict)
     # The first instant at which time alone can change a decision, as the engine says.
     look_again_at = models.DateTimeField(null=True, blank=True)
     work = models.JSONField(default=dict)

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -139,3 +140,22 @@ def test_a_running_workload_says_what_it_asks_to_become(platform, ada, signed_in
     assert "Asks for more pods From 1 to 4 pods." in said
     waiting = words(browser.get(reverse("queue", args=["cq-ia"])))
     assert "Nobody waits here." in waiting
+
+
+def test_who_loses_a_turn_is_told_to_whom_and_teams_no_foreign_names(
+    contest, ada, lea, signed_in, token_of
+):
+    Cohort.objects.update(fairness="history")
+    run_cycle("test")
+    waits = Workload.objects.get(name="datos-next")
+    assert waits.status == "pending"
+    admin = words(signed_in(ada).get(reverse("workload", args=[waits.uid])))
+    assert "cq-ia goes first in llm: of late it has used 0.2 GPU-hours for 2 promised" in admin
+    assert "cq-datos has used 7.9 for 2" in admin
+    headers = {"Authorization": token_of(lea)}
+    answer = Client().get(f"/api/v1/workloads/{waits.uid}/", headers=headers).json()
+    told = next(b for b in answer["blockers"] if b["code"] == "USED_MORE")
+    assert "another team goes first in llm" in told["sentence"]
+    first = Workload.objects.get(name="ia-next")
+    assert "cq-ia" not in str(answer["blockers"])
+    assert str(first.uid) not in str(answer["blockers"])

@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.cycle import run_cycle
 from scheduling.engine.history import brought_forward
-from scheduling.engine.snapshot import HALF_LIFE_S
+from scheduling.engine.snapshot import GPU, HALF_LIFE_S
 from scheduling.loader import load_snapshot
-from scheduling.models import Cycle, UsageInterval
+from scheduling.models import Cycle
 from scheduling.past_use import hours_of
 from scheduling.reconciler import reconcile
 from tests.scheduling.loop.world import NOON, nodes, queue, status, work
@@ -124,72 +124,91 @@ def test_the_rows_are_asked_once_and_never_again(clock):
 
 
 @pytest.mark.parametrize(
-    ("stretch", "since", "expected"),
+    ("stretch", "expected"),
     [
-        ((4, NOON - HOUR, None), None, 4 * (1 - 0.5 / 168 * 0.693)),
-        ((4, NOON - 2 * HOUR, NOON - HOUR), None, 3.975),
-        ((4, NOON - 2 * HOUR, None), NOON - HOUR, 3.992),
-        ((4, NOON - 2 * HOUR, NOON - HOUR), NOON - HOUR, 0),
-        ((4, NOON, None), None, 0),
-        ((2, NOON - 8 * HALF_LIFE, NOON - 7 * HALF_LIFE), None, 2 * 168 * MEAN * 0.5 / 128),
-        ((1, NOON - 60 * HALF_LIFE, None), None, 168 * MEAN),
+        ((4, NOON - HOUR, None), 4 * (1 - 0.5 / 168 * 0.693)),
+        ((4, NOON - 2 * HOUR, NOON - HOUR), 3.975),
+        ((4, NOON, None), 0),
+        ((4, NOON + HOUR, None), 0),
+        ((2, NOON - 8 * HALF_LIFE, NOON - 7 * HALF_LIFE), 2 * 168 * MEAN * 0.5 / 128),
+        ((1, NOON - 60 * HALF_LIFE, None), 168 * MEAN),
     ],
 )
-def test_hours_of_one_stretch(stretch, since, expected):
-    assert hours_of([stretch], since, NOON) == pytest.approx(expected, rel=1e-3)
+def test_hours_of_one_stretch(stretch, expected):
+    assert hours_of([stretch], NOON) == pytest.approx(expected, rel=1e-3)
 
 
 # ---- the local queues of a cluster queue that goes by usage ------------------------------------
-def by_usage(**columns):
+@pytest.fixture
+def by_usage(clock):
+    """4 GPUs behind two doors; ``lq`` has held all of them for an hour, ``other`` waits next."""
     nodes(1, gpus=4)
-    queue("datos", 4, admission_order="usage", **columns)
+    queue("datos", 4, admission_order="usage")
     LocalQueue.objects.create(namespace="ns-datos", name="other", cluster_queue="cq-datos")
-
-
-def consumption():
-    return {name: door.consumption for name, door in load_snapshot().local_queues.items()}
-
-
-def test_what_local_queues_used_is_carried_exactly_as_the_rows_have_it(clock):
-    by_usage()
-    work("datos", "a", gpus=2, expected_duration_s=5_000)
+    work("datos", "past", gpus=4, expected_duration_s=3_600)
     step()
-    for _ in range(5):
-        clock.shift(timedelta(seconds=1_777))
-        step()
-    work("datos", "b", gpus=1, queue_name="other")
+
+
+def consumed():
+    return {
+        name: used.amounts.get(GPU, 0) for name, used in load_snapshot().memory.consumption.items()
+    }
+
+
+def starts(clock, **columns):
+    """Return which of two doors is served first, when both wait and ``lq`` asked first."""
+    first = {
+        "lq": work("datos", "a", gpus=4, **columns),
+        "other": work("datos", "b", gpus=4, queue_name="other"),
+    }
+    clock.shift(HOUR)
     step()
-    clock.shift(HALF_LIFE / 3)
+    return {name for name, row in first.items() if status(row) == "running"}
+
+
+def test_the_door_that_used_less_goes_first_although_it_asked_later(by_usage, clock):
+    assert starts(clock) == {"other"}
+
+
+def test_higher_priority_goes_before_it_where_the_queue_says_so(by_usage, clock):
+    ClusterQueue.objects.update(priority_first=True)
+    assert starts(clock, priority=5) == {"lq"}
+
+
+def test_by_priority_nothing_is_remembered(clock):
+    nodes(1, gpus=4)
+    queue("datos", 4)
+    work("datos", "past", gpus=4)
     step()
-    carried = consumption()
-    rows = UsageInterval.objects.values_list("amount", "started_at", "ended_at")
-    now = Cycle.objects.first().at
-    for name in ("lq", "other"):
-        own = rows.filter(workload__queue_name=name)
-        assert carried[f"ns-datos/{name}"] == pytest.approx(hours_of(own, None, now), rel=1e-9)
+    assert consumed() == {}
+
+
+def test_without_a_memory_the_intervals_say_what_was_consumed(by_usage, clock):
+    clock.shift(HOUR)
+    step()
+    clock.shift(HOUR)
+    step()
+    an_hour = 4 * (1 - 0.5 ** (1 / 168))  # what an hour of 4 GPUs adds to the average
+    assert consumed() == {"ns-datos/lq": pytest.approx(an_hour, rel=0.1)}  # starting counts, too
     Cycle.objects.all().delete()
-    assert consumption() == pytest.approx(carried)
+    assert consumed() == {"ns-datos/lq": pytest.approx(an_hour, rel=0.02)}
 
 
-def test_a_weight_divides_and_no_weight_comes_last(clock):
-    by_usage()
+def test_a_queue_that_comes_to_go_by_usage_knows_its_past(clock):
+    nodes(1, gpus=4)
+    queue("datos", 4)
+    work("datos", "past", gpus=4, expected_duration_s=3_600)
+    step()
+    clock.shift(HOUR)
+    step()
+    ClusterQueue.objects.update(admission_order="usage")
+    assert consumed().keys() == {"ns-datos/lq"}
+
+
+def test_a_weight_of_a_door_reaches_the_engine(by_usage):
     LocalQueue.objects.filter(name="lq").update(fair_weight=4)
-    LocalQueue.objects.filter(name="other").update(fair_weight=0)
-    work("datos", "a", gpus=2)
-    step()
-    clock.shift(HOUR)
-    step()
-    found = consumption()
-    assert found["ns-datos/lq"] == pytest.approx(0.5, rel=0.01)
-    assert found["ns-datos/other"] > 1e12
-
-
-def test_nothing_is_counted_where_nobody_goes_by_usage(clock):
-    by_usage()
-    work("datos", "a", gpus=2)
-    step()
-    ClusterQueue.objects.update(admission_order="priority")
-    clock.shift(HOUR)
-    step()
-    assert set(consumption().values()) == {0.0}
-    assert Cycle.objects.first().local_use == {}
+    doors = load_snapshot().local_queues
+    assert {name: door.fair_weight for name, door in doors.items()} == {
+        "ns-datos/lq": 4.0,
+        "ns-datos/other": 1.0,
+    }
