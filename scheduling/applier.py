@@ -11,7 +11,7 @@ from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
-from scheduling.lines import admitted_line, evicted_line, grown_line
+from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line
 from scheduling.loader import LIVE, Loaded, growth_key
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 
@@ -100,7 +100,7 @@ class _Application:
         gpus = _granted_gpus(known, decision.assignments)
         facts = {
             "queue": known.queue or "",
-            "gpus": gpus,
+            "gpus": gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
             **_part_of(known, decision.assignments),
@@ -113,6 +113,8 @@ class _Application:
         ):
             self.report.stale.append(decision.workload)
             return
+        if known.reclaimable:  # who starts again, starts all anew
+            PodSet.objects.filter(workload=workload).update(finished=0)
         admission = Admission(
             workload=workload, cluster_queue=known.queue or "", admitted_at=self._world.now
         )
@@ -258,7 +260,7 @@ def _placements(
     admission: Admission, known: Known, assignments: Iterable[Assignment]
 ) -> list[Placement]:
     """Return a row for each node of each pod set; one without a node where there are none."""
-    requests = {pod_set.name: dict(pod_set.requests) for pod_set in known.pod_sets}
+    pod_sets = {pod_set.name: pod_set for pod_set in known.pod_sets}
     return [
         Placement(
             admission=admission,
@@ -266,7 +268,8 @@ def _placements(
             node=node,
             count=count,
             flavors=dict(assignment.flavors),
-            requests=requests[assignment.pod_set],
+            requests=dict(pod_sets[assignment.pod_set].requests),
+            charges=pod_sets[assignment.pod_set].charges,
         )
         for assignment in assignments
         for node, count in (assignment.nodes or {"": assignment.count}).items()

@@ -137,17 +137,14 @@ def _event(current: Status, to: Status, outcome: Outcome | None) -> str:
 def _size(workload: Workload, to: Status, gpus: int | None) -> dict[str, Any]:
     """Return what changes of the size: with partial admission, and where it waits again.
 
-    Who waits again waits with all pods that were asked for; who starts again, starts all anew.
+    Who waits again waits with all pods that were asked for.
     """
-    pod_sets = workload.pod_sets
     if to is Status.PENDING:
+        pod_sets = workload.pod_sets
         pod_sets.exclude(wanted=None).update(count=F("wanted"), wanted=None)
         gpus = gpus_of(pod_sets.values_list("count", "requests"))
         return {"gpus": gpus, "growth": {}}
-    if to is Status.ADMITTED:
-        pod_sets.filter(finished__gt=0).update(finished=0)
-        return {"last_checkpoint_at": None} | ({} if gpus is None else {"gpus": gpus})
-    return {}
+    return {} if gpus is None else {"gpus": gpus}
 
 
 def gpus_of(pods: Iterable[tuple[int, Mapping[str, int]]]) -> int:
@@ -165,7 +162,8 @@ def _effects(to: Status, at: datetime, outcome: Outcome | None) -> dict[str, Any
     """Return the columns that follow from the new state."""
     match to:
         case Status.ADMITTED:
-            return {**_CALM, "admitted_at": at, "started_at": None}
+            anew = {"started_at": None, "last_checkpoint_at": None}
+            return {**_CALM, **anew, "admitted_at": at}
         case Status.RUNNING:
             return {"started_at": at}
         case Status.FINISHED:

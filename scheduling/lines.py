@@ -2,16 +2,25 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import groupby
 
 from scheduling.engine.plan import Admit, Evict, Hold
-from scheduling.engine.snapshot import PodSet
+from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.usage import is_gpu
+from scheduling.engine.usage import is_gpu, paired
 from scheduling.models import Workload
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d+)")
+
+
+def gpus_in(known: Known, assignments: Iterable[Assignment]) -> int:
+    """Return the GPUs that are granted to a workload."""
+    return sum(
+        assignment.count * amount
+        for pod_set, assignment in paired(known, assignments)
+        for name, amount in pod_set.requests.items()
+        if is_gpu(name)
+    )
 
 
 def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
@@ -43,19 +52,20 @@ def held_line(known: Known, decision: Hold) -> str:
 
 
 def granted_size(known: Known, decision: Admit) -> str:
-    """Return the size of what starts, and of the whole where only a part does."""
-    counts = {assignment.pod_set: assignment.count for assignment in decision.assignments}
-    part = [replace(p, count=counts.get(p.name, 0)) for p in known.pod_sets]
-    whole, size = gang_size(known.pod_sets), gang_size(part)
-    return size if size == whole else f"{size} of {whole}"
+    """Return the size of what starts, and of how many pods it is a part where not all do."""
+    size = gang_size(paired(known, decision.assignments))
+    pods = sum(assignment.count for assignment in decision.assignments)
+    whole = sum(pod_set.count for pod_set in known.pod_sets)
+    return size if pods == whole else f"{size}, {pods} of {whole} pods"
 
 
-def gang_size(pod_sets: Iterable[PodSet]) -> str:
+def gang_size(granted: Iterable[tuple[PodSet, Assignment]]) -> str:
     """Return ``8x4 GPUs`` for eight pods of four GPUs; pods alone where none asks for GPUs."""
     parts = []
-    for pod_set in pod_sets:
+    for pod_set, assignment in granted:
         gpus = sum(amount for name, amount in pod_set.requests.items() if is_gpu(name))
-        parts.append(f"{pod_set.count}x{gpus} GPUs" if gpus else f"{pod_set.count} pods")
+        count = assignment.count
+        parts.append(f"{count}x{gpus} GPUs" if gpus else f"{count} pods")
     return " + ".join(parts)
 
 

@@ -124,6 +124,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
     pod_sets = PodSetSerializer(many=True, read_only=True)
     placements = serializers.SerializerMethodField()
     events = EventSerializer(many=True, read_only=True)
+    growth = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -139,6 +140,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "max_execution_time_s",
             "checkpoint_interval_s",
             "last_checkpoint_at",
+            "growth",
             "on_failure",
             "max_retries",
             "warnings",
@@ -147,6 +149,14 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "placements",
             "events",
         )
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_growth(self, row: Workload) -> dict[str, Any] | None:
+        """Return since when a running one asks for more pods, and why it waits for them."""
+        if not row.growth:
+            return None
+        asks = Workload(blockers=row.growth.get("blockers") or [])
+        return {"since": row.growth.get("since"), "blockers": self.get_blockers(asks)}
 
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:

@@ -136,8 +136,9 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     protected = state.claims.protected_from(workload.key)
     form = form_of(workload)
     if claim is not None or (form, protected) not in parked:
+        asking = state.asking(workload)
         state.preemptor.spared.clear()
-        entry = find_entry(state, state.asking(workload), claim, protected)
+        entry = find_entry(state, asking, claim, protected)
         if entry is not None:
             _take(desk, workload, claim, entry)
             return entry.ready
@@ -145,7 +146,8 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
             state.claims.keep(claim)  # a node or quota that is missing now may come back in time
         else:
             parked.add((form, protected))
-            if not state.preemptor.spared:  # nor would anybody else of this form find a victim
+            # Nobody of this form finds a victim if this one spared nobody, or spared in vain.
+            if not state.preemptor.spared or find_entry(state, asking, None, ()) is None:
                 line.park(form)
     strict = state.platform.cluster_queues[form.queue].queueing_strategy
     return strict is QueueingStrategy.STRICT_FIFO and state.never(workload)

@@ -7,7 +7,7 @@ from collections import Counter
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.gates import Why
-from scheduling.engine.growth import merged
+from scheduling.engine.growth import heir, merged
 from scheduling.engine.plan import Admit, Blocker, Evict
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.standing import standing
@@ -117,6 +117,7 @@ class Desk:
         more, books = self._added[move.workload], self.state.books
         books.leave(copy, more)
         books.drop(copy, more, (books.now,))
+        state.workloads[copy.key] = heir(copy, state.workloads[move.replaces])
         state.retire(move.replaces)
         books.hold(copy, move.assignments, books.both)
         books.stay(copy, move.assignments)

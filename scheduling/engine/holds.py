@@ -69,7 +69,7 @@ class Holds:
 
         What counts is the fewest pods with which it would start; of a grown copy, the difference.
         """
-        workload = smallest(self._state.asking(workload))
+        workload = self._state.intern(smallest(self._state.asking(workload)))
         reason, blockers = self._state.explainer.why(workload)
         if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
             blockers = (*self._claimed(workload), *self._sheltered(workload), *blockers)

@@ -120,15 +120,16 @@ class State:
         self._learn(workload)
         if claim is not None:
             self.claims.keep(claim)
-        self.claims.review(key)
+        self.claims.review(workload)
 
     def drop(self, key: str) -> None:
         """Let a workload be gone: finished, cancelled or deleted. Unknown keys are fine."""
         if key in self.workloads:
             self.claims.lift(key)
             self.claims.forget(key)
-            self._forget(self.workloads.pop(key))
-            self.claims.review(key)
+            gone = self.workloads.pop(key)
+            self._forget(gone)
+            self.claims.review(gone)
 
     def _learn(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -215,20 +216,29 @@ class State:
         self.doors.settle(works)
 
     def seat(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
-        """Let a workload run whose quota and nodes the cycle has taken already."""
+        """Let a workload run whose quota and nodes the cycle has taken already.
+
+        What has finished of it before gives back its quota at once.
+        """
         self._leave_line(workload)
         self.waiting.pop(workload.key, None)
         admitted = replace(workload, admission=Admission(self.now, assignments))
         self.workloads[workload.key] = admitted
+        if (held := standing(admitted)) != assignments:
+            self.books.leave(workload, assignments)
+            self.books.drop(workload, assignments, (self.books.now,))
+            self.books.hold(admitted, held, self.books.both)
+            self.books.stay(admitted, held)
         self.wards.touch(workload.queue)
         self._stir(workload)
         self._run(admitted)
 
     def retire(self, key: str) -> None:
         """Let a workload be gone whose pods a copy has taken over; its quota is free."""
-        self._forget(self.workloads.pop(key))
+        gone = self.workloads.pop(key)
+        self._forget(gone)
         self.claims.forget(key)
-        self.claims.review(key)
+        self.claims.review(gone)
 
     def dismiss(self, decision: Evict) -> None:
         """Let a workload be on its way out whose quota the cycle has given back already."""
@@ -236,7 +246,7 @@ class State:
         self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
         self.draining.discard(leaver.key)
         self.yields.remove(leaver.key)
-        self.claims.review(leaver.key)
+        self.claims.review(leaver)
         self.wards.touch(leaver.queue)
 
     def touched(self) -> Iterable[str]:
@@ -245,11 +255,10 @@ class State:
 
     def walk(self, queue: str) -> Walk:
         """Return the walk along one queue's line, waiting preemptors first."""
-        claimants = (self.workloads[claim.workload] for claim in self.claims.standing())
-        mine = [workload for workload in claimants if workload.queue == queue]
+        mine = [self.workloads[key] for key in self.claims.waiting_in(queue)]
         return Walk(self.lines.forms(queue), self.doors.precedence, mine)
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(smallest(self.asking(workload)))
+        _, blockers = self.explainer.why(self.intern(smallest(self.asking(workload))))
         return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)

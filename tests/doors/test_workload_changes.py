@@ -40,6 +40,7 @@ def test_an_elastic_workload_is_brought_to_another_size(lea: Any, send: Any, tra
     assert answer.status_code == 200
     (pods,) = answer.json()["pod_sets"]
     assert (pods["count"], pods["wanted"], answer.json()["gpus"]) == (1, None, 1)
+    assert answer.json()["growth"] is None
     entry = AuditEntry.objects.get(action="workload.scaled")
     assert (entry.actor_name, entry.team) == ("lea", "datos")
     assert (entry.before["pods"], entry.after["pods"]) == ({"main": 2}, {"main": 1})
@@ -49,6 +50,7 @@ def test_more_pods_are_asked_for(lea: Any, send: Any, train: str) -> None:
     answer = send(lea, "PATCH", train, {"pod_sets": [{"name": "main", "count": 3}]})
     (pods,) = answer.json()["pod_sets"]
     assert (pods["count"], pods["wanted"]) == (2, 3)
+    assert answer.json()["growth"]["blockers"] == []
     assert answer.json()["events"][-1]["kind"] == "growth_asked"
 
 

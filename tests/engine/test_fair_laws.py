@@ -7,14 +7,22 @@ from hypothesis import strategies as st
 
 from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.fairness import fairness_of, strategies_of
+from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Admit, Evict, Plan
 from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
 from scheduling.engine.shares import Share, Shares
-from scheduling.engine.snapshot import Decayed, Memory, Snapshot
+from scheduling.engine.snapshot import Decayed, Memory, Preemption, Snapshot
 from scheduling.engine.state import State
-from scheduling.engine.terms import Fairness, FairStrategy
+from scheduling.engine.terms import (
+    Fairness,
+    FairStrategy,
+    ReclaimWithinCohort,
+    WithinClusterQueue,
+)
 from scheduling.engine.usage import charged, held_usage
-from tests.engine.strategies import QUEUES, worlds
+from tests.engine.builders import world
+from tests.engine.simulator import Simulator
+from tests.engine.strategies import QUEUES, weight_st, worlds
 
 LAWS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -108,20 +116,32 @@ def unfair(snapshot: Snapshot, made: Plan) -> list[str]:
     return bad
 
 
+@st.composite
+def crowded_pools(draw) -> Snapshot:
+    """A full pool of a tree, work of many sizes in every queue, and one more that asks."""
+    made = world().cohort("root", fairness=Fairness.SHARE, nominal=draw(st.integers(4, 8)))
+    made.cohort("left", "root", weight=draw(weight_st))
+    for name, home in zip("abc", ("left", "left", "root"), strict=True):
+        rights = Preemption(WithinClusterQueue.LOWER_PRIORITY, ReclaimWithinCohort.ANY)
+        nominal = draw(st.sampled_from([0, 0, 2]))
+        made.queue(name, nominal, home, preemption=rights, fair_weight=draw(weight_st))
+    for number in range(draw(st.integers(2, 8))):
+        queue, gpus = draw(st.sampled_from("abc")), draw(st.integers(1, 4))
+        urgent = draw(st.integers(0, 2))
+        made.pending(f"w{number}", queue, gpus=gpus, priority=urgent)
+    sim = Simulator(made.build())
+    sim.step()
+    held = [work for work in sim.snapshot.workloads if work.admission]
+    queue, gpus = draw(st.sampled_from("abc")), draw(st.integers(1, 6))
+    made.pending("last", queue, gpus=gpus, priority=draw(st.integers(0, 3)))
+    rules = st.sampled_from([(), (FairStrategy.FINAL_SHARE,), (FairStrategy.INITIAL_SHARE,)])
+    asking = (*held, made.workloads[-1])
+    return replace(sim.snapshot, workloads=asking, fair_strategies=draw(rules))
+
+
 @LAWS
-@given(snapshot=fair_worlds(), later=st.integers(0, 6))
-def test_every_victim_is_fair_once_everything_is_as_planned(snapshot, later) -> None:
-    """The first work starts alone, so that the rest finds borrowers; then one more at a time."""
-    state = State(replace(snapshot, workloads=snapshot.workloads[:later]))
-    advance(state, snapshot.now)
-    for step, work in enumerate(snapshot.workloads[later:], start=1):
-        state.put(work)
-        now = snapshot.now + step
-        before = replace(state.snapshot(), now=now)
-        made = plan(state, advance(state, now))
-        still = [d for d in made.decisions if isinstance(d, Admit)]
-        if len(still) == 0:  # an admission beside it changes what was fair
-            assert unfair(before, made) == []
-        for one in list(state.workloads.values()):
-            if one.releasing:
-                state.put(replace(one, admission=None, releasing=False))
+@given(snapshot=crowded_pools())
+def test_every_victim_is_fair_once_everything_is_as_planned(snapshot) -> None:
+    made = decide(snapshot)
+    assert violations(snapshot, made) == ()
+    assert unfair(snapshot, made) == []

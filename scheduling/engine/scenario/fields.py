@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 E = TypeVar("E", bound=StrEnum)
 _MISSING: Any = object()
+MOST = 2**63 - 1  # what other schedulers hold in an amount; more is a slip of the pen
+TOO_LARGE = f"must not be above {MOST}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Fields:
         value = self._typed(name, int, default, "must be a whole number", 0)
         if self.has(name) and isinstance(value, int) and value < least:
             self.problem(f"must not be below {least}", name)
+        if self.has(name) and isinstance(value, int) and value > MOST:
+            self.problem(TOO_LARGE, name)
         return value
 
     def number(self, name: str, default: float = _MISSING, *, least: float = -math.inf) -> float:
@@ -102,6 +106,8 @@ class Fields:
         for key, value in amounts.items():
             if value < 0:
                 self.problem("must not be negative", f"{name}.{key}")
+            elif value > MOST:
+                self.problem(TOO_LARGE, f"{name}.{key}")
         return {key: int(value) for key, value in amounts.items()}
 
     def numbers(self, name: str) -> dict[str, float]:

@@ -8,6 +8,7 @@ from scheduling.engine.snapshot import (
     Assignment,
     ClusterQueue,
     Cohort,
+    Expression,
     Flavor,
     FlavorQuotas,
     FlavorResource,
@@ -27,6 +28,7 @@ from scheduling.engine.terms import (
     BorrowWithinCohort,
     FlavorPreference,
     FlavorSearch,
+    Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -215,6 +217,8 @@ def read_workload(fields: Fields, queues: dict[str, str]) -> Workload:
         else None,
         preemptible=fields.flag("preemptible", default=True),
         local_queue=local,
+        reclaimable=fields.amounts("reclaimable"),
+        replaces=fields.text("replaces", ""),
     )
     fields.done()
     return workload
@@ -231,11 +235,24 @@ def _pod_set(fields: Fields) -> PodSet:
         tolerations=_tolerations(fields),
         topology=_request(request) if asked else None,
         min_count=fields.integer("min_count", None),
+        affinity=tuple(_term(one) for one in fields.objects("affinity")),
+        charges=fields.amounts("charges") if fields.has("charges") else None,
     )
     if pod_set.min_count is not None and pod_set.min_count > pod_set.count:
         fields.problem("must not be above count", "min_count")
     fields.done()
     return pod_set
+
+
+def _term(fields: Fields) -> tuple[Expression, ...]:
+    """Return one term of a node affinity: expressions that hold together."""
+    expressions = []
+    for one in fields.objects("match_expressions"):
+        operator = one.choice("operator", Operator, Operator.EXISTS)
+        expressions.append(Expression(one.text("key"), operator, one.texts("values")))
+        one.done()
+    fields.done()
+    return tuple(expressions)
 
 
 def _request(fields: Fields) -> TopologyRequest:

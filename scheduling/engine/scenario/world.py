@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scheduling.engine import consumption
 from scheduling.engine.decay import Consumed, UsageDecay
+from scheduling.engine.growth import heir
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
@@ -145,11 +146,12 @@ class World:
         self._changed([work.queue or ""])
         self._charge_entry(work)
 
-    def retire(self, key: str) -> None:
+    def retire(self, copy: str, original: str) -> None:
         """Let a workload end because a grown copy has taken its place; nothing comes free."""
-        del self.workloads[key]
-        self.finished.append(key)
-        self.remember(self.memory.lobby.forget(key))
+        ended = self.workloads.pop(original)
+        self.workloads[copy] = heir(self.workloads[copy], ended)
+        self.finished.append(original)
+        self.remember(self.memory.lobby.forget(original))
 
     def evict(self, key: str, verdict: Verdict = PREEMPTED) -> None:
         """Let a workload wait again at its old place, and wake its tree."""
