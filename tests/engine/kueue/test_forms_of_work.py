@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduling.engine.profile import Profile
-from scheduling.engine.scenario.fields import MOST, BadScenario
+from scheduling.engine.scenario.fields import MOST_INTEGER, BadScenario
 from scheduling.engine.scenario.loop import run
 from scheduling.engine.scenario.reader import read_scenario
 from tests.engine.kueue.platform import Scenario, platform, queue, running, work
@@ -78,12 +78,16 @@ def test_affinity_is_asked_of_the_flavor(profile, values, starts):
 @pytest.mark.parametrize(
     ("pods", "path"),
     [
-        ({"requests": {"gpu": MOST + 1}}, "requests.gpu: must not be above"),
-        ({"charges": {"gpu": MOST + 1}}, "charges.gpu: must not be above"),
+        ({"requests": {"gpu": MOST_INTEGER + 1}}, "requests.gpu: must not be above"),
+        ({"charges": {"gpu": MOST_INTEGER + 1}}, "charges.gpu: must not be above"),
         ({"charges": {"gpu": -1}}, "charges.gpu: must not be negative"),
-        ({"count": MOST + 1}, "count: must not be above"),
+        ({"count": MOST_INTEGER + 1}, "count: must not be above"),
         (
-            {"affinity": [{"match_expressions": [{"key": "a", "operator": "Near"}]}]},
+            {
+                "affinity": [
+                    {"match_expressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}
+                ]
+            },
             "affinity[0].match_expressions[0].operator: must be one of",
         ),
         ({"affinity": [{"match_fields": []}]}, "affinity[0].match_fields: unknown field"),
@@ -100,7 +104,7 @@ def test_bad_forms_are_refused_with_their_path(pods, path):
 @BOTH
 def test_the_largest_amounts_do_not_wrap_round(profile):
     made = platform(
-        [queue("a", MOST)],
-        [work("huge", 3, pods={"requests": {"gpu": MOST}}), work("small", 1, at=2)],
+        [queue("a", MOST_INTEGER)],
+        [work("huge", 3, pods={"requests": {"gpu": MOST_INTEGER}}), work("small", 1, at=2)],
     )
     assert final(profile, made)["admitted"] == ["small"]
