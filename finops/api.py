@@ -58,16 +58,19 @@ class PricesView(CheckedView):
         rows = prices.price_rows(clock.now(), unit=unit, subject=subject or "")
         return Response([PriceSerializer(row.price).data for row in rows])
 
-    @extend_schema(request=PriceSerializer, responses={201: PriceSerializer})
+    @extend_schema(request=PriceSerializer, responses={201: PriceSerializer, 200: PriceSerializer})
     def post(self, request: Request) -> Response:
-        """Set a price; the one in force ends where it starts."""
+        """Set a price; the one in force ends where it starts. 200: it is in force already."""
         actor = actor_of(request)
         demand(actor.may_price)
         shape = PriceSerializer(data=request.data)
         shape.is_valid(raise_exception=True)
         spec = PriceSpec(**shape.validated_data)
+        began = clock.now()
         price = services.set_price(spec, actor.user, spec.note)
-        return Response(PriceSerializer(price).data, status=status.HTTP_201_CREATED)
+        stood = price.created_at < began
+        code = status.HTTP_200_OK if stood else status.HTTP_201_CREATED
+        return Response(PriceSerializer(price).data, status=code)
 
 
 class BillMonthView(CheckedView):

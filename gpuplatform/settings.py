@@ -223,7 +223,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "ENUM_NAME_OVERRIDES": {"TopologyMode": "scheduling.workload_body.MODES"},
+    "ENUM_NAME_OVERRIDES": {
+        "TopologyMode": "scheduling.workload_body.MODES",
+        "FlavorSearch": "queues.choices.FlavorSearch",
+    },
     "REDOC_DIST": "SIDECAR",
 }
 

@@ -8,6 +8,7 @@ from gpuplatform.common.pages import NameConverter
 from gpuplatform.doors import views as doors
 from queues.signing_in import PatientLogin
 
+handler400 = "gpuplatform.common.http.bad_request"
 handler404 = "gpuplatform.common.http.not_found"
 handler500 = "gpuplatform.common.http.server_error"
 

@@ -21,8 +21,10 @@ from gpuplatform.common.problems import Problem, Stale
 from queues import descriptions, selectors
 from queues.access import Actor, HasScope, actor_of, demand, demand_visible
 from queues.bodies import read_cluster_queue, read_cohort
+from queues.choices import Fairness
 from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team
 from queues.models.fields import Versioned
+from queues.selectors import fairness_above
 from queues.serializers import ClusterQueueSerializer, CohortSerializer, as_answer
 from queues.services import save_cluster_queue, save_cohort
 
@@ -129,6 +131,14 @@ def _implicit(subject: str, path: str, cohort: Cohort | None) -> list[Diagnostic
     return [Diagnostic("COHORT_IMPLICIT", subject, path, {"cohort": cohort.name})]
 
 
+def _weight(subject: str, row: ClusterQueue | Cohort, above: Cohort | None) -> list[Diagnostic]:
+    """Return a warning about a weight in a tree that shares by nothing."""
+    if row.fair_weight == 1 or fairness_above(above.name if above else None) != Fairness.NONE:
+        return []
+    numbers = {"weight": f"{row.fair_weight.normalize():f}"}
+    return [Diagnostic("FAIR_WEIGHT_KEPT", subject, "fair_weight", numbers)]
+
+
 class _Teams:
     def rows(self, actor: Actor) -> QuerySet[Team]:
         return selectors.visible_teams(actor)
@@ -173,8 +183,9 @@ class CohortDetail(_Cohorts, _Detail[Cohort]):
         return self.write(request, name, save)
 
     def doubts(self, row: Cohort) -> list[Diagnostic]:
-        """Return whether the parent is no more than a name."""
-        return _implicit(f"Cohort/{row.name}", "parent", row.parent)
+        """Return whether the parent is no more than a name, and the weight no more than kept."""
+        subject = f"Cohort/{row.name}"
+        return [*_implicit(subject, "parent", row.parent), *_weight(subject, row, row.parent)]
 
 
 class _ClusterQueues:
@@ -204,8 +215,9 @@ class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
         return self.write(request, name, save)
 
     def doubts(self, row: ClusterQueue) -> list[Diagnostic]:
-        """Return whether the cohort is no more than a name."""
-        return _implicit(f"ClusterQueue/{row.name}", "cohort", row.cohort)
+        """Return whether the cohort is no more than a name, and the weight no more than kept."""
+        subject = f"ClusterQueue/{row.name}"
+        return [*_implicit(subject, "cohort", row.cohort), *_weight(subject, row, row.cohort)]
 
 
 class _LocalQueues:

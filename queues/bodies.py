@@ -16,8 +16,11 @@ from gpuplatform.common.fields import KEPT, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import ECHOED, sentence
 from queues.choices import (
+    AdmissionOrder,
     BorrowWithinCohort,
     Fairness,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
@@ -29,13 +32,16 @@ from queues.specs import (
     ClusterQueueSpec,
     CohortSpec,
     FlavorQuotasSpec,
+    FungibilitySpec,
     PreemptionSpec,
     QuotaSpec,
     ResourceGroupSpec,
 )
 
 QUEUE_FIELDS = ["queueing_strategy", "stop_policy", "fair_weight", "preemption"]
-QUEUE_FIELDS += ["reclaimable", "undeclared", "carried"]
+QUEUE_FIELDS += ["reclaimable", "undeclared", "fungibility", "minimum_runtime_s"]
+QUEUE_FIELDS += ["yields_to_own", "admission_order", "priority_first", "carried"]
+FUNGIBILITY_FIELDS = ["when_can_borrow", "when_can_preempt", "preference"]
 COHORT_FIELDS = ["fair_weight", "fairness", "quota_source"]
 PREEMPTION_FIELDS = ["within_cluster_queue", "reclaim_within_cohort", "borrow_within_cohort"]
 INT32_MIN = -(2**31)
@@ -66,6 +72,13 @@ def read_cluster_queue(name: str, body: Any, *, changes: bool) -> ClusterQueueSp
             preemption=_preemption(fields, changes=changes),
             reclaimable=fields.flag("reclaimable", True),
             undeclared=fields.choice("undeclared", Undeclared.values, Undeclared.BLOCK),
+            fungibility=_fungibility(fields, changes=changes),
+            minimum_runtime_s=fields.integer("minimum_runtime_s", 0) or 0,
+            yields_to_own=fields.flag("yields_to_own"),
+            admission_order=fields.choice(
+                "admission_order", AdmissionOrder.values, AdmissionOrder.PRIORITY
+            ),
+            priority_first=fields.flag("priority_first"),
             carried=fields.child("carried").body,
         )
 
@@ -169,6 +182,19 @@ def _preemption(fields: Fields, *, changes: bool) -> PreemptionSpec:
         row.choice("reclaim_within_cohort", ReclaimWithinCohort.values, ReclaimWithinCohort.NEVER),
         row.choice("borrow_within_cohort", BorrowWithinCohort.values, BorrowWithinCohort.NEVER),
         row.integer("max_priority_threshold", minimum=INT32_MIN),
+    )
+    row.close()
+    return spec
+
+
+def _fungibility(fields: Fields, *, changes: bool) -> FungibilitySpec:
+    row, usual = fields.child("fungibility"), FungibilitySpec()
+    if "fungibility" in fields and changes:
+        _need(row, *FUNGIBILITY_FIELDS)
+    spec = FungibilitySpec(
+        row.choice("when_can_borrow", FlavorSearch.values, usual.when_can_borrow),
+        row.choice("when_can_preempt", FlavorSearch.values, usual.when_can_preempt),
+        row.choice("preference", FlavorPreference.values, usual.preference),
     )
     row.close()
     return spec

@@ -75,6 +75,27 @@ class BorrowWithinCohort(models.TextChoices):
     LOWER_PRIORITY = "LowerPriority", _("lower priority")
 
 
+class FlavorSearch(models.TextChoices):
+    """Whether a flavor that serves only by borrowing or evicting ends the search."""
+
+    MAY_STOP_SEARCH = "MayStopSearch", _("take it")
+    TRY_NEXT_FLAVOR = "TryNextFlavor", _("look at the next flavor first")
+
+
+class FlavorPreference(models.TextChoices):
+    """Which of two imperfect flavors is better."""
+
+    BORROWING_OVER_PREEMPTION = "BorrowingOverPreemption", _("borrow rather than evict")
+    PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing", _("evict rather than borrow")
+
+
+class AdmissionOrder(models.TextChoices):
+    """In which order a queue looks at the work that waits in it."""
+
+    PRIORITY = "priority", _("priority, then age")
+    USAGE = "usage", _("the local queue that used least goes first")
+
+
 class Undeclared(models.TextChoices):
     """What a queue does with a requested resource that it does not list."""
 

@@ -27,6 +27,7 @@ from queues.specs import (
     CohortSpec,
     FlavorQuotasSpec,
     FlavorSpec,
+    FungibilitySpec,
     LocalQueueSpec,
     NamespaceSpec,
     PersonSpec,
@@ -153,6 +154,15 @@ def describe_cluster_queue(row: ClusterQueue) -> ClusterQueueSpec:
         ),
         reclaimable=row.reclaimable,
         undeclared=row.undeclared,
+        fungibility=FungibilitySpec(
+            when_can_borrow=row.when_can_borrow,
+            when_can_preempt=row.when_can_preempt,
+            preference=row.flavor_preference,
+        ),
+        minimum_runtime_s=row.minimum_runtime_s,
+        yields_to_own=row.yields_to_own,
+        admission_order=row.admission_order,
+        priority_first=row.priority_first,
         carried=row.carried,
     )
 

@@ -179,6 +179,7 @@ def queue_edit(request: HttpRequest, name: str = "") -> HttpResponse:
         request.POST or None,
         initial=_start(row, spec, QueueForm.initial_of(spec) | _asked(request)),
         is_new=row is None,
+        part=pages.weight_part(row) if row else None,
         teams=pages.team_choices(),
         cohorts=pages.cohort_choices(),
     )
@@ -207,6 +208,7 @@ def cohort_edit(request: HttpRequest, name: str = "") -> HttpResponse:
         initial=_start(row, spec, CohortForm.initial_of(spec)),
         is_new=row is None,
         cohorts=pages.cohort_choices(without=name),
+        part=pages.weight_part(row) if row else None,
     )
     rows = _table(spec.groups if spec else (), request.POST or None)
     wanted = lambda current: form.to_spec(rows.groups(), current)  # noqa: E731

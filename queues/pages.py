@@ -6,6 +6,7 @@ Which rows somebody sees is decided in ``queues.access`` and ``queues.selectors`
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -169,6 +170,16 @@ def cohort_choices(without: str = "") -> list[tuple[str, str]]:
     """Return the cohorts that a queue or another cohort may be in."""
     names = Cohort.objects.exclude(name=without).values_list("name", flat=True)
     return [(name, name) for name in names]
+
+
+def weight_part(row: ClusterQueue | Cohort) -> tuple[str, Decimal, Decimal] | None:
+    """Return the cohort above, the own weight and that of all sisters; None without one."""
+    above = row.cohort if isinstance(row, ClusterQueue) else row.parent
+    if above is None:
+        return None
+    queues = above.cluster_queues.aggregate(sum=Coalesce(Sum("fair_weight"), Decimal(0)))["sum"]
+    cohorts = above.children.aggregate(sum=Coalesce(Sum("fair_weight"), Decimal(0)))["sum"]
+    return above.name, row.fair_weight, queues + cohorts
 
 
 # ---- what two people changed at once -----------------------------------------------------------

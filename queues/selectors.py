@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from django.db.models import Prefetch, Q, QuerySet
 
 from queues.access import Actor, visible
+from queues.choices import Fairness
 from queues.models import (
     ApiToken,
     ClusterQueue,
@@ -70,6 +71,17 @@ def _with_ancestors(
             found.add(step)
             step = parents.get(step)
     return frozenset(found)
+
+
+def fairness_above(cohort: str | None) -> str:
+    """Return what the tree of ``cohort`` shares by: what its top cohort says. One query."""
+    columns = ("name", "parent__name", "fairness")
+    known = {name: (parent, said) for name, parent, said in Cohort.objects.values_list(*columns)}
+    said, seen = Fairness.NONE.value, set()
+    while cohort in known and cohort not in seen:
+        seen.add(cohort)
+        cohort, said = known[cohort]
+    return said
 
 
 def all_flavors() -> QuerySet[ResourceFlavor]:

@@ -10,10 +10,14 @@ from typing import Any
 
 from rest_framework import serializers
 
+from gpuplatform.common.fields import INT32_MAX
 from gpuplatform.common.quantities import format_quantity
 from queues.choices import (
+    AdmissionOrder,
     BorrowWithinCohort,
     Fairness,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
@@ -64,6 +68,20 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     max_priority_threshold = serializers.IntegerField(allow_null=True, default=None)
 
 
+class FungibilitySerializer(serializers.Serializer[Any]):
+    """How a queue searches its flavors."""
+
+    when_can_borrow = serializers.ChoiceField(
+        FlavorSearch.choices, default=FlavorSearch.MAY_STOP_SEARCH.value
+    )
+    when_can_preempt = serializers.ChoiceField(
+        FlavorSearch.choices, default=FlavorSearch.TRY_NEXT_FLAVOR.value
+    )
+    preference = serializers.ChoiceField(
+        FlavorPreference.choices, default=FlavorPreference.BORROWING_OVER_PREEMPTION.value
+    )
+
+
 class CohortSerializer(serializers.Serializer[Any]):
     """A cohort as REST clients write it."""
 
@@ -91,6 +109,13 @@ class ClusterQueueSerializer(serializers.Serializer[Any]):
     preemption = PreemptionSerializer(default=dict)
     reclaimable = serializers.BooleanField(default=True)
     undeclared = serializers.ChoiceField(Undeclared.choices, default=Undeclared.BLOCK.value)
+    fungibility = FungibilitySerializer(default=dict)
+    minimum_runtime_s = serializers.IntegerField(default=0, min_value=0, max_value=INT32_MAX)
+    yields_to_own = serializers.BooleanField(default=False)
+    admission_order = serializers.ChoiceField(
+        AdmissionOrder.choices, default=AdmissionOrder.PRIORITY.value
+    )
+    priority_first = serializers.BooleanField(default=False)
     carried = serializers.DictField(default=dict)
 
 

@@ -129,11 +129,24 @@ class PreemptionSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class FungibilitySpec:
+    """How a queue searches its flavors (``admission.md`` K33); Kueue's defaults."""
+
+    when_can_borrow: str = "MayStopSearch"
+    when_can_preempt: str = "TryNextFlavor"
+    preference: str = "BorrowingOverPreemption"
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterQueueSpec:
     """The desired state of one ClusterQueue.
 
     ``team`` None leaves the owner as it is (a manifest does not name one).
     ``namespace_selector`` None admits no namespace; ``{}`` admits all.
+    ``minimum_runtime_s``: for how long its admitted work is safe from preemption;
+    ``yields_to_own``: except from higher priority of the queue itself.
+    ``admission_order`` ``usage``: the local queue that used least goes first;
+    ``priority_first``: only among work of one priority.
     """
 
     name: str
@@ -147,6 +160,11 @@ class ClusterQueueSpec:
     preemption: PreemptionSpec = PreemptionSpec()
     reclaimable: bool = True
     undeclared: str = "BlockUndeclared"
+    fungibility: FungibilitySpec = FungibilitySpec()
+    minimum_runtime_s: int = 0
+    yields_to_own: bool = False
+    admission_order: str = "priority"
+    priority_first: bool = False
     carried: Mapping[str, object] = field(default_factory=dict)
 
 

@@ -21,16 +21,18 @@ from gpuplatform.common.parsers import StrictJSONParser
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
 from scheduling.models import Node, Workload, WorkloadEvent
+from scheduling.scaling import change_workload
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.serializers import (
     NodeSerializer,
+    WorkloadChangeInput,
     WorkloadInput,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
 from scheduling.services import cancel_workload, load_world, submit_workload, within_rights
-from scheduling.workload_body import read_workload
+from scheduling.workload_body import read_change, read_workload
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
@@ -115,16 +117,26 @@ class WorkloadsView(CheckedView, ListAPIView[Workload]):
 
 
 class WorkloadView(CheckedView):
-    """``/api/v1/workloads/<uid>/``: one workload, and the way to cancel it."""
+    """``/api/v1/workloads/<uid>/``: one workload, and the ways to resize and to cancel it."""
 
+    parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
-    scopes = {"DELETE": "workloads:submit"}
+    scopes = {"PATCH": "workloads:submit", "DELETE": "workloads:submit"}
 
     @extend_schema(responses=WorkloadSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
         """Return the workload with its pods, placements and story."""
         row, context = self._row(request, uid), {"actor": actor_of(request)}
         return Response(WorkloadSerializer(row, context=context).data)
+
+    @extend_schema(request=WorkloadChangeInput, responses=WorkloadSerializer)
+    def patch(self, request: Request, uid: UUID) -> Response:
+        """Bring an elastic workload to another size, or report pods and progress as done."""
+        row, actor = self._row(request, uid), actor_of(request)
+        demand(actor.may_submit(row.team_id))
+        change_workload(row.uid, read_change(request.data), actor=actor.user)
+        context = {"actor": actor}
+        return Response(WorkloadSerializer(self._row(request, uid), context=context).data)
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, uid: UUID) -> Response:

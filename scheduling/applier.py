@@ -3,14 +3,17 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
+from django.db.models import F, QuerySet
+
 from scheduling import lifecycle
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
+from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
-from scheduling.lines import admitted_line, evicted_line, gpus_in
-from scheduling.loader import LIVE, Loaded
-from scheduling.models import Admission, Node, Placement, Workload
+from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line
+from scheduling.loader import LIVE, Loaded, growth_key
+from scheduling.models import Admission, Node, Placement, PodSet, Workload
 
 BATCH = 200  # rows per statement: SQLite bounds the parameters of one
 
@@ -56,10 +59,12 @@ class _Application:
         self._world = world
         self._known = {w.key: w for w in world.snapshot.workloads}
         self._rows = _rows()
+        self._rows |= {growth_key(uid): row for uid, row in self._rows.items()}
         self._changed_nodes = _changed_nodes(plan, world)
         self._admissions: list[Admission] = []
         self._placements: list[Placement] = []
         self._held: list[Workload] = []
+        self._growing: list[Workload] = []
 
     def evict(self, decision: Evict) -> None:
         """Take the admission back; the backend releases what it holds."""
@@ -70,7 +75,7 @@ class _Application:
             victim,
             Status.PENDING,
             reason=decision.reason.value,
-            facts={"right": right, "gpus": victim.gpus},
+            facts={"right": right, "gpus": victim.gpus, **_lost(decision)},
             other=preemptor,
         ):
             self.report.stale.append(decision.workload)
@@ -88,21 +93,28 @@ class _Application:
     def admit(self, decision: Admit) -> None:
         """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
         workload, known = self._rows.get(decision.workload), self._known[decision.workload]
+        if known.replaces:
+            self._grow(workload, known, decision)
+            return
         nodes = nodes_of(decision.assignments)
+        gpus = _granted_gpus(known, decision.assignments)
         facts = {
             "queue": known.queue or "",
             "gpus": gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
+            **_part_of(known, decision.assignments),
         }
         untouched = not self._changed_nodes.intersection(nodes)
         if (
             workload is None
             or not untouched
-            or not self._move(workload, Status.ADMITTED, facts=facts)
+            or not self._move(workload, Status.ADMITTED, facts=facts, gpus=gpus)
         ):
             self.report.stale.append(decision.workload)
             return
+        if known.reclaimable:  # who starts again, starts all anew
+            PodSet.objects.filter(workload=workload).update(finished=0)
         admission = Admission(
             workload=workload, cluster_queue=known.queue or "", admitted_at=self._world.now
         )
@@ -111,9 +123,31 @@ class _Application:
         self.report.admitted.append(decision.workload)
         self.report.lines.append(admitted_line(workload, known, decision))
 
+    def _grow(self, workload: Workload | None, known: Known, decision: Admit) -> None:
+        """Give a running workload the pods that it asked for, on the admission that it has."""
+        admission = self._world.admissions.get(known.replaces)
+        gone = self._changed_nodes.intersection(nodes_of(decision.assignments))
+        if workload is None or admission is None or gone or not grow(workload, known, decision):
+            self.report.stale.append(decision.workload)
+            return
+        before = self._known[known.replaces].admission
+        facts = {
+            "pods": sum(a.count for a in decision.assignments),
+            "from_pods": sum(a.count for a in before.assignments) if before else 0,
+            "gpus": workload.gpus,
+        }
+        lifecycle.tell(workload, "grown", at=self._world.now, facts=facts)
+        Placement.objects.filter(admission=admission).delete()
+        self._placements += _placements(admission, known, decision.assignments)
+        self.report.admitted.append(decision.workload)
+        self.report.lines.append(grown_line(workload, known, decision))
+
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""
         workload = self._rows.get(decision.workload)
+        if workload is not None and self._known[decision.workload].replaces:
+            self._hold_growth(workload, decision)
+            return
         if workload is None or workload.status != Status.PENDING:
             return
         self.report.held += 1
@@ -125,6 +159,14 @@ class _Application:
             workload.position = decision.position
             self._held.append(workload)
 
+    def _hold_growth(self, workload: Workload, decision: Hold) -> None:
+        """Note why a running workload waits for the pods that it asked for."""
+        blockers = [asdict(blocker) for blocker in decision.blockers]
+        waits = {"reason": decision.reason.value, "blockers": blockers}
+        if workload.growth and workload.growth != {**workload.growth, **waits}:
+            workload.growth = {**workload.growth, **waits}
+            self._growing.append(workload)
+
     def write(self) -> None:
         """Write what was collected. A hold never touches work that has left Pending."""
         Admission.objects.bulk_create(self._admissions, batch_size=BATCH)
@@ -134,6 +176,8 @@ class _Application:
         pending = Workload.objects.filter(status=Status.PENDING)
         columns = ["pending_reason", "blockers", "position"]
         pending.bulk_update(self._held, columns, batch_size=BATCH)
+        holding = Workload.objects.filter(status__in=(Status.ADMITTED, Status.RUNNING))
+        holding.bulk_update(self._growing, ["growth"], batch_size=BATCH)
 
     def _move(
         self,
@@ -143,13 +187,73 @@ class _Application:
         reason: str = "",
         facts: Mapping[str, object],
         other: Workload | None = None,
+        gpus: int | None = None,
     ) -> bool:
         known = self._known[str(workload.uid)]
         if workload.version != known.version:
             return False
         return lifecycle.transition(
-            workload, to, at=self._world.now, reason=reason, facts=facts, other=other
+            workload, to, at=self._world.now, reason=reason, facts=facts, other=other, gpus=gpus
         )
+
+
+def _lost(decision: Evict) -> dict[str, float]:
+    """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
+    lost = round(decision.lost_gpu_hours, 1)
+    return {"lost_gpu_hours": lost} if lost else {}
+
+
+def grow(workload: Workload, known: Known, decision: Admit) -> bool:
+    """Write the new size of a running workload; False where it has changed since it was seen."""
+    unchanged = Workload.objects.filter(
+        pk=workload.pk, version=known.version, status__in=(Status.ADMITTED, Status.RUNNING)
+    )
+    gpus = _granted_gpus(known, decision.assignments)
+    if not unchanged.update(version=F("version") + 1, gpus=gpus, growth={}):
+        return False
+    workload.version, workload.gpus, workload.growth = known.version + 1, gpus, {}
+    more = PodSet.objects.filter(workload=workload).exclude(wanted=None)
+    more.update(count=F("wanted"), wanted=None)
+    return True
+
+
+def trim_placements(world: Loaded) -> None:
+    """Take the pods off the nodes of elastic work that was brought to a smaller size.
+
+    Which pods go follows from the engine's rule, so quota, nodes and rows agree. Costs nothing
+    where nothing shrank.
+    """
+    for work in world.snapshot.workloads:
+        if work.admission is None:
+            continue
+        wanted = {pod_set.name: pod_set.count for pod_set in work.pod_sets}
+        for assignment in work.admission.assignments:
+            pods = wanted.get(assignment.pod_set, assignment.count)
+            if pods < assignment.count:
+                placed = Placement.objects.filter(
+                    admission=world.admissions[work.key], pod_set=assignment.pod_set
+                )
+                _trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
+
+
+def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
+    placed.exclude(node__in=left).delete()
+    for row in placed:
+        if row.count != left[row.node]:
+            row.count = left[row.node]
+            row.save(update_fields=["count"])
+
+
+def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
+    requests = {pod_set.name: pod_set.requests for pod_set in known.pod_sets}
+    return lifecycle.gpus_of((a.count, requests[a.pod_set]) for a in assignments)
+
+
+def _part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
+    """Return how many pods of how many start, where not all do (``admission.md`` K36)."""
+    pods = sum(assignment.count for assignment in assignments)
+    asked = sum(pod_set.count for pod_set in known.pod_sets)
+    return {} if pods == asked else {"pods": pods, "of_pods": asked}
 
 
 def _placements(

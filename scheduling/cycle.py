@@ -3,12 +3,13 @@
 import logging
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from django.conf import settings
 
 from gpuplatform.common import leases
 from scheduling import meter
-from scheduling.applier import ApplyReport, apply_plan
+from scheduling.applier import ApplyReport, apply_plan, trim_placements
 from scheduling.engine import codec
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
@@ -35,6 +36,7 @@ class CycleReport:
     cycle_id: int | None = None
     lines: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    look_again_at: datetime | None = None
 
     @property
     def moved(self) -> bool:
@@ -59,6 +61,7 @@ def run_cycle(holder: str | None = None) -> CycleReport:
 def _run(held: leases.Held) -> CycleReport:
     began = time.monotonic()
     world = load()  # 1. rows -> snapshot
+    trim_placements(world)  # what shrank in place has left its nodes
     meter.note_supply(world)  # 2. what nodes offer and queues are promised since their last edit
     meter.follow(world, at=meter.edited_at(world))
     plan = decide(world.snapshot)  # 3. the engine
@@ -76,6 +79,7 @@ def _run(held: leases.Held) -> CycleReport:
         stale=cycle.stale,
         cycle_id=cycle.pk,
         lines=tuple(applied.lines),
+        look_again_at=cycle.look_again_at,
     )
 
 
@@ -87,6 +91,7 @@ def _record(
     cycle.admitted, cycle.evicted = len(applied.admitted), len(applied.evicted)
     cycle.held, cycle.stale = applied.held, len(applied.stale)
     cycle.memory = codec.encode_memory(plan.memory)
+    cycle.look_again_at = look_again_at(plan)
     cycle.work = dict(plan.work)
     if applied.admitted or applied.evicted or applied.stale:
         _keep_evidence(cycle, world, plan)
@@ -115,6 +120,12 @@ def _row(held: leases.Held, world: Loaded, began: float) -> Cycle:
         last_change=world.last_change,
         duration_ms=round((time.monotonic() - began) * 1000),
     )
+
+
+def look_again_at(plan: Plan) -> datetime | None:
+    """Return when time alone can first change a decision of the plan, as an instant."""
+    at = plan.look_again_at
+    return None if at is None else datetime.fromtimestamp(at, UTC)
 
 
 def _keep_evidence(cycle: Cycle, world: Loaded, plan: Plan) -> None:

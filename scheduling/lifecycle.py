@@ -12,7 +12,7 @@ it holds and decides nothing about it, and the database allows no second open ad
     pending, admitted, running --deactivated--> inactive --reactivated--> pending
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -39,6 +39,7 @@ TRANSITIONS: Mapping[tuple[Status, Status], str] = {
 }
 CANCELLABLE = (Status.PENDING, Status.ADMITTED, Status.RUNNING, Status.INACTIVE)
 CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
+MOST_GPUS = 2**31 - 1
 _CALM: Mapping[str, Any] = {"pending_reason": "", "blockers": [], "position": None}
 
 
@@ -53,6 +54,7 @@ def transition(
     other: Workload | None = None,
     outcome: Outcome | None = None,
     expect_version: int | None = None,
+    gpus: int | None = None,
 ) -> bool:
     """Move ``workload`` to another state and write the line of its story, if nothing was faster.
 
@@ -65,6 +67,7 @@ def transition(
         other: the preemptor of a victim, or the victim of a preemptor.
         outcome: how it ended; required with ``finished`` and only there.
         expect_version: the version that the decision rests on; default is the caller's.
+        gpus: what is held from now on; default is the whole gang where it waits again.
 
     Returns:
         Whether it was written; False when the row has another version or state by now.
@@ -74,7 +77,7 @@ def transition(
     """
     kind = _event(Status(workload.status), to, outcome)
     version = workload.version if expect_version is None else expect_version
-    changes = {"status": to.value, **_effects(to, at, outcome)}
+    changes = {"status": to.value, **_effects(to, at, outcome), **_size(workload, to, gpus)}
     unchanged = Workload.objects.filter(pk=workload.pk, version=version, status=workload.status)
     if not unchanged.update(version=F("version") + 1, **changes):
         return False
@@ -131,11 +134,36 @@ def _event(current: Status, to: Status, outcome: Outcome | None) -> str:
     return kind
 
 
+def _size(workload: Workload, to: Status, gpus: int | None) -> dict[str, Any]:
+    """Return what changes of the size: with partial admission, and where it waits again.
+
+    Who waits again waits with all pods that were asked for.
+    """
+    if to is Status.PENDING:
+        pod_sets = workload.pod_sets
+        pod_sets.exclude(wanted=None).update(count=F("wanted"), wanted=None)
+        gpus = gpus_of(pod_sets.values_list("count", "requests"))
+        return {"gpus": gpus, "growth": {}}
+    return {} if gpus is None else {"gpus": gpus}
+
+
+def gpus_of(pods: Iterable[tuple[int, Mapping[str, int]]]) -> int:
+    """Return the GPUs that so many pods with these requests ask for, as far as a column holds."""
+    total = sum(
+        count * amount
+        for count, requests in pods
+        for resource, amount in requests.items()
+        if resource.endswith("/gpu")
+    )
+    return min(total, MOST_GPUS)
+
+
 def _effects(to: Status, at: datetime, outcome: Outcome | None) -> dict[str, Any]:
     """Return the columns that follow from the new state."""
     match to:
         case Status.ADMITTED:
-            return {**_CALM, "admitted_at": at, "started_at": None}
+            anew = {"started_at": None, "last_checkpoint_at": None}
+            return {**_CALM, **anew, "admitted_at": at}
         case Status.RUNNING:
             return {"started_at": at}
         case Status.FINISHED:

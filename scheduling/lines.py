@@ -29,7 +29,14 @@ def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
     where = f" on {node_range(names)}" if names else ""
     borrowed = sum(amount for resource, amount in decision.borrows.items() if is_gpu(resource))
     loan = f", {borrowed} borrowed" if borrowed else ""
-    return f"admitted {workload} ({gang_size(paired(known, decision.assignments))}){where}{loan}"
+    return f"admitted {workload} ({granted_size(known, decision)}){where}{loan}"
+
+
+def grown_line(workload: Workload, known: Known, decision: Admit) -> str:
+    """Return who runs with more pods from now on, how many they are, and where."""
+    names = {name for assignment in decision.assignments for name in assignment.nodes}
+    where = f" on {node_range(names)}" if names else ""
+    return f"grew {workload} to {granted_size(known, decision)}{where}"
 
 
 def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
@@ -42,6 +49,14 @@ def held_line(known: Known, decision: Hold) -> str:
     """Return who waits and why, in codes."""
     codes = ", ".join(dict.fromkeys(blocker.code.value for blocker in decision.blockers))
     return f"held {known.name} ({decision.reason}{': ' if codes else ''}{codes})"
+
+
+def granted_size(known: Known, decision: Admit) -> str:
+    """Return the size of what starts, and of how many pods it is a part where not all do."""
+    size = gang_size(paired(known, decision.assignments))
+    pods = sum(assignment.count for assignment in decision.assignments)
+    whole = sum(pod_set.count for pod_set in known.pod_sets)
+    return size if pods == whole else f"{size}, {pods} of {whole} pods"
 
 
 def gang_size(granted: Iterable[tuple[PodSet, Assignment]]) -> str:

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID, uuid5
 
-from django.db.models import Max, Q
+from django.db.models import Max, Q, QuerySet
 
 from gpuplatform.common import clock
 from gpuplatform.common.models import Change
@@ -23,6 +24,13 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import Status, TopologyMode
+from scheduling.past_use import (
+    PAUSE,
+    USAGE_DECAY,
+    consumption_of_rows,
+    history_of_rows,
+    local_queues,
+)
 from scheduling.readers import (
     affinity_of,
     cluster_queue_of,
@@ -36,6 +44,7 @@ from scheduling.readers import (
 )
 from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
 
+GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
 LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
 
 
@@ -44,7 +53,8 @@ class Loaded:
     """A snapshot, and the rows that a writer needs to notice that something has changed since.
 
     ``admissions`` holds the open one of each workload, by the workload's key. ``previous_at`` is
-    the instant of the last cycle, ``last_change`` the number of the newest change seen.
+    the instant of the last cycle, ``last_change`` the number of the newest change seen,
+    ``resized_at`` the last instant at which running work began to hold less.
     """
 
     now: datetime
@@ -54,6 +64,7 @@ class Loaded:
     admissions: Mapping[str, rows.Admission]
     previous_at: datetime | None
     last_change: int
+    resized_at: datetime | None = None
 
 
 def load_snapshot(now: datetime | None = None) -> Snapshot:
@@ -78,6 +89,9 @@ def load(now: datetime | None = None) -> Loaded:
     quotas = read_quotas()
     cohorts = read_cohorts(quotas, doors, flavors, nodes)
     admissions = {str(a.workload_id): a for a in rows.Admission.objects.filter(released_at=None)}
+    # The workloads before their pod sets: one that is submitted between the two queries must be
+    # seen with its pod sets or not at all, for a gang without pods fits everywhere.
+    live = list(_live().defer("template", "warnings", "blockers").order_by("created_at", "uid"))
     snapshot = Snapshot(
         now=now.timestamp(),
         flavors=flavors,
@@ -88,28 +102,45 @@ def load(now: datetime | None = None) -> Loaded:
             name: cluster_queue_of(row, quotas, flavors, topologies, cohorts)
             for name, row in doors.cluster_queues.items()
         },
-        workloads=_workloads(doors, admissions),
-        memory=_memory(last_cycle),
+        workloads=_workloads(live, doors, admissions),
+        memory=_memory(last_cycle, doors, now),
+        local_queues=local_queues(doors.local_queues.values()),
+        usage_decay=USAGE_DECAY,
     )
     previous_at = last_cycle.at if last_cycle else None
-    return Loaded(now, snapshot, doors, node_rows, admissions, previous_at, last_change)
+    return Loaded(
+        now,
+        snapshot,
+        doors,
+        node_rows,
+        admissions,
+        previous_at,
+        last_change,
+        resized_at=_resized_at(live),
+    )
 
 
-def _memory(last_cycle: rows.Cycle | None) -> Memory:
-    """Return what the last cycle left for this one."""
-    if last_cycle is None or not last_cycle.memory:
-        return Memory()
-    return codec.decode_memory(last_cycle.memory)
+def _memory(last_cycle: rows.Cycle | None, doors: Doors, now: datetime) -> Memory:
+    """Return what the last cycle left for this one; past use it could not note is in the rows."""
+    kept = last_cycle.memory if last_cycle else {}
+    memory = codec.decode_memory(kept) if kept else Memory()
+    if old := consumption_of_rows(doors, memory.consumption, now):
+        memory = replace(memory, consumption={**memory.consumption, **old})
+    if last_cycle and "history" in kept and now - last_cycle.at <= PAUSE:
+        return memory
+    return replace(memory, history=history_of_rows(now))
 
 
-def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[Workload, ...]:
+def _live() -> QuerySet[rows.Workload]:
     standing = rows.Admission.objects.filter(released_at=None).values("workload")
-    live = rows.Workload.objects.filter(Q(status__in=LIVE) | Q(uid__in=standing))
-    # The workloads first: one that is submitted between two of these queries must be seen with
-    # its pod sets or not at all, for a gang without pods fits everywhere.
-    live_rows = list(live.defer("template", "warnings", "blockers").order_by("created_at", "uid"))
+    return rows.Workload.objects.filter(Q(status__in=LIVE) | Q(uid__in=standing))
+
+
+def _workloads(
+    live_rows: Iterable[rows.Workload], doors: Doors, admissions: Mapping[str, rows.Admission]
+) -> tuple[Workload, ...]:
     pod_sets: defaultdict[str, list[rows.PodSet]] = defaultdict(list)
-    for pod_set in rows.PodSet.objects.filter(workload__in=live.values("uid")):
+    for pod_set in rows.PodSet.objects.filter(workload__in=_live().values("uid")):
         pod_sets[str(pod_set.workload_id)].append(pod_set)
     placements: defaultdict[int, list[rows.Placement]] = defaultdict(list)
     for placement in rows.Placement.objects.filter(admission__released_at=None):
@@ -118,8 +149,41 @@ def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[
     for row in live_rows:
         admission = admissions.get(str(row.uid))
         held = placements[admission.pk] if admission else []
-        found.append(_workload(row, pod_sets[str(row.uid)], admission, held, doors))
+        own = pod_sets[str(row.uid)]
+        found.append(_workload(row, own, admission, held, doors))
+        if admission and admission.evicted_at is None and any(p.wanted for p in own):
+            found.append(_grown(found[-1], row, own, doors))
     return tuple(found)
+
+
+def growth_key(uid: object) -> str:
+    """Return the engine's key of what a running workload asks to become."""
+    return str(uuid5(GROWTH, str(uid)))
+
+
+def _grown(
+    runs: Workload, row: rows.Workload, pod_sets: Iterable[rows.PodSet], doors: Doors
+) -> Workload:
+    """Return a running workload as large as it asks to be, waiting (``admission.md`` K37)."""
+    since = row.growth.get("since")
+    wanted = {pod_set.name: pod_set.wanted or pod_set.count for pod_set in pod_sets}
+    return replace(
+        runs,
+        key=growth_key(row.uid),
+        created_at=datetime.fromisoformat(since).timestamp() if since else runs.created_at,
+        pod_sets=tuple(replace(p, count=wanted[p.name]) for p in runs.pod_sets),
+        admission=None,
+        blocked=blocked(row.namespace, resolve_queue(row.namespace, row.queue_name, doors), doors)
+        if row.queue_name
+        else "",
+        reclaimable={},
+        replaces=runs.key,
+    )
+
+
+def _resized_at(live: Iterable[rows.Workload]) -> datetime | None:
+    """Return when running work last began to hold less in place."""
+    return max((row.resized_at for row in live if row.resized_at), default=None)
 
 
 def _workload(
@@ -155,6 +219,9 @@ def _workload(
         blocked=why,
         ceiling_queue=row.ceiling_queue or None,
         version=row.version,
+        local_queue=str(route.local_queue) if route and route.local_queue else "",
+        last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        reclaimable={p.name: p.finished for p in pod_sets if p.finished},
     )
 
 

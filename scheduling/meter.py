@@ -153,12 +153,13 @@ def _loan_facts(row: UsageInterval, parts: list[UsageInterval], amount: int) -> 
 
 # ---- what is there and what is promised --------------------------------------------------------
 def edited_at(world: Loaded) -> datetime:
-    """Return since when the promises are as they are: the last edit that no cycle has seen.
+    """Return since when things are as they are: the last edit that no cycle has seen.
 
-    Where none is known, it is now.
+    Of promises, and of the size of running work. Where none is known, it is now.
     """
     edits = [queue.updated_at for queue in world.doors.cluster_queues.values()]
     edits += [q.cohort.updated_at for q in world.doors.cluster_queues.values() if q.cohort]
+    edits += [world.resized_at] if world.resized_at else []
     return _since(max(edits, default=world.now), world)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from queues import models as promises
-from queues.choices import QuotaSource
+from queues.choices import AdmissionOrder, QuotaSource
 from scheduling import models as rows
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
@@ -17,6 +17,8 @@ from scheduling.engine.snapshot import (
     Flavor,
     FlavorQuotas,
     FlavorResource,
+    Fungibility,
+    MinimumRuntime,
     Node,
     Preemption,
     Quota,
@@ -27,6 +29,9 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    Fairness,
+    FlavorPreference,
+    FlavorSearch,
     Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
@@ -149,6 +154,7 @@ def read_cohorts(
                 for cell in quotas.get(("cohort", row.pk), ())
             },
             fair_weight=float(row.fair_weight),
+            fairness=Fairness(row.fairness),
         )
     residual = sorted(r.name for r in cohort_rows.values() if r.quota_source == _RESIDUAL)
     own = [cohort.quotas for name, cohort in cohorts.items() if name not in residual]
@@ -250,6 +256,14 @@ def cluster_queue_of(
         reclaimable=row.reclaimable,
         inactive=_inactive(cells, cohort, flavors, topologies, cohorts),
         fair_weight=float(row.fair_weight),
+        fungibility=Fungibility(
+            FlavorSearch(row.when_can_borrow),
+            FlavorSearch(row.when_can_preempt),
+            FlavorPreference(row.flavor_preference),
+        ),
+        usage_based=row.admission_order == AdmissionOrder.USAGE,
+        priority_first=row.priority_first,
+        minimum_runtime=MinimumRuntime(float(row.minimum_runtime_s), row.yields_to_own),
     )
 
 

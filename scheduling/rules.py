@@ -83,7 +83,8 @@ def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
     """
     subject = subject_of(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
-    shape += [*_gang(spec), *_priority(spec, world), *_levels(spec, world)]
+    shape += [*_gang(spec), *_sizes_of_elastic(spec)]
+    shape += [*_priority(spec, world), *_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
     found = [] if broken else _feasible(spec, world)
@@ -215,6 +216,14 @@ def _gang(spec: WorkloadSpec) -> Iterator[Diagnostic]:
         yield Diagnostic("ROLE_MINIMA_EXCEED_GANG", subject, "role_minima", sums)
 
 
+def _sizes_of_elastic(spec: WorkloadSpec) -> Iterator[Diagnostic]:
+    """Yield where partial admission meets an elastic workload (``admission.md`` K36)."""
+    for index, pod_set in enumerate(spec.pod_sets):
+        if spec.elastic and pod_set.min_count not in (None, pod_set.count):
+            path, numbers = f"pod_sets[{index}].min_count", {"pod_set": pod_set.name}
+            yield Diagnostic("PARTIAL_AND_ELASTIC", subject_of(spec), path, numbers)
+
+
 # ---- the world -------------------------------------------------------------------------------
 def _priority(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     name = spec.priority_class
@@ -333,7 +342,6 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     pods = sum(pod_set.count for pod_set in spec.pod_sets)
     paths = [
         ("min_member", spec.min_member not in (None, pods) and (spec.min_member or 0) < pods),
-        ("elastic", spec.elastic),
         ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
         ("on_failure", spec.on_failure != ON_FAILURE[0]),

@@ -25,6 +25,8 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
             "name",
             "count",
             "min_count",
+            "wanted",
+            "finished",
             "requests",
             "node_selector",
             "tolerations",
@@ -122,6 +124,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
     pod_sets = PodSetSerializer(many=True, read_only=True)
     placements = serializers.SerializerMethodField()
     events = EventSerializer(many=True, read_only=True)
+    growth = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -136,6 +139,8 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "expected_duration_s",
             "max_execution_time_s",
             "checkpoint_interval_s",
+            "last_checkpoint_at",
+            "growth",
             "on_failure",
             "max_retries",
             "warnings",
@@ -144,6 +149,14 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "placements",
             "events",
         )
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_growth(self, row: Workload) -> dict[str, Any] | None:
+        """Return since when a running one asks for more pods, and why it waits for them."""
+        if not row.growth:
+            return None
+        asks = Workload(blockers=row.growth.get("blockers") or [])
+        return {"since": row.growth.get("since"), "blockers": self.get_blockers(asks)}
 
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:
@@ -230,3 +243,18 @@ class WorkloadInput(serializers.Serializer[Any]):
     on_failure = serializers.ChoiceField(["restart", "fail", "keep"], required=False)
     max_retries = serializers.IntegerField(required=False, min_value=0)
     template = serializers.JSONField(required=False)
+
+
+class PodSetChangeInput(serializers.Serializer[Any]):
+    """How many pods a live pod set is to have, and how many of them are over."""
+
+    name = serializers.CharField(max_length=253)
+    count = serializers.IntegerField(required=False, min_value=1, max_value=100_000)
+    finished = serializers.IntegerField(required=False, min_value=0)
+
+
+class WorkloadChangeInput(serializers.Serializer[Any]):
+    """What changes of a live workload; what is left out stays as it is."""
+
+    pod_sets = PodSetChangeInput(many=True, required=False)
+    last_checkpoint_at = serializers.DateTimeField(required=False)

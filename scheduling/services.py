@@ -239,14 +239,9 @@ def _columns(
         "role_minima": dict(spec.role_minima),
         "warnings": [diagnostic.as_json() for diagnostic in found],
         "pending_reason": PendingReason.PENDING_EVALUATION.value,
-        "gpus": sum(_gpus(pod_set) for pod_set in spec.pod_sets),
+        "gpus": lifecycle.gpus_of((p.count, p.requests) for p in spec.pod_sets),
         "created_at": clock.now(),
     }
-
-
-def _gpus(pod_set: PodSetSpec) -> int:
-    each = sum(n for name, n in pod_set.requests.items() if name.endswith("/gpu"))
-    return min(each * pod_set.count, 2**31 - 1)
 
 
 def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Amounts are integers in canonical units and belong to ONE pod.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 
@@ -83,6 +84,23 @@ class WorkloadSpec:
     on_failure: str = "restart"
     max_retries: int | None = None
     template: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetChange:
+    """How many pods a live pod set is to have, and how many of them are over; None: as it is."""
+
+    name: str
+    count: int | None = None
+    finished: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadChange:
+    """What changes of a live workload. ``last_checkpoint_at``: up to there nothing is lost."""
+
+    pod_sets: tuple[PodSetChange, ...] = ()
+    last_checkpoint_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ def run_cycle() -> None:
     """Ask the cluster, decide, and go on while something moves.
 
     A burst of wake-ups is answered once: where a young cycle has seen the newest change, a
-    message does nothing. A change that it cannot have seen yet meets the next beat.
+    message does nothing. A change that it cannot have seen yet meets the next beat. So does time
+    itself: every beat runs a cycle, whether anything has changed or not, so that a minimum
+    runtime or a claim that ends (``Cycle.look_again_at``) needs no alarm of its own.
     """
     if not _due():
         return

@@ -6,6 +6,7 @@ not known is an error here, because a client's typing mistake must not become a 
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -15,7 +16,15 @@ from gpuplatform.common.fields import INT32_MAX, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
 from scheduling.rules import LOCALITIES, ON_FAILURE
-from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec, WorkloadSpec
+from scheduling.specs import (
+    PodSetChange,
+    PodSetSpec,
+    SliceSpec,
+    SubgroupSpec,
+    TopologySpec,
+    WorkloadChange,
+    WorkloadSpec,
+)
 
 MODES = ("required", "preferred", "unconstrained")
 EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -39,6 +48,53 @@ def read_workload(body: Any) -> WorkloadSpec:
     if problems:
         raise Rejected(problems)
     return spec
+
+
+def read_change(body: Any) -> WorkloadChange:
+    """Return what ``PATCH`` of a workload asks for; what is left out stays as it is.
+
+    Raises:
+        Rejected: wrong types, unknown fields, or nothing at all is asked for.
+    """
+    if not isinstance(body, Mapping):
+        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
+        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
+    found: list[Diagnostic] = []
+    fields = Fields(body, "Workload", found)
+    change = WorkloadChange(
+        tuple(_pod_set_change(row) for row in fields.children("pod_sets")),
+        _instant(fields, "last_checkpoint_at"),
+    )
+    if change == WorkloadChange():
+        fields.report("REQUIRED", "pod_sets")
+    fields.close()
+    problems = [_problem(finding) for finding in found if _refuses(finding)]
+    if problems:
+        raise Rejected(problems)
+    return change
+
+
+def _pod_set_change(row: Fields) -> PodSetChange:
+    change = PodSetChange(
+        row.text("name", required=True), row.integer("count"), row.integer("finished")
+    )
+    row.close()
+    return change
+
+
+def _instant(fields: Fields, key: str) -> datetime | None:
+    text = fields.text(key)
+    if not text:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        allowed = "2026-06-01T12:00:00Z"
+        fields.report("BAD_VALUE", key, value=text[:64], allowed=allowed)
+        return None
+    return at
 
 
 def _refuses(finding: Diagnostic) -> bool:

@@ -23,6 +23,7 @@ VERBS: Mapping[str, str | Promise] = {
     "cordoned": _("%(noun)s cordoned"),
     "created": _("%(noun)s created"),
     "deleted": _("%(noun)s deleted"),
+    "scaled": _("%(noun)s brought to another size"),
     "submitted": _("%(noun)s submitted"),
     "uncordoned": _("%(noun)s opened again"),
     "updated": _("%(noun)s changed"),

@@ -199,6 +199,13 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return defaults.page_not_found(request, exception or Http404())
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer what no view is asked for, such as an unknown ``Host``, the same way; handler400."""
+    if request.path.startswith(API_PREFIX):
+        return plain_problem(request, HTTPStatus.BAD_REQUEST)
+    return defaults.bad_request(request, exception)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
     """Answer an unexpected fault the same way; handler500."""
     if request.path.startswith(API_PREFIX):

@@ -169,6 +169,18 @@ WORKLOADS: dict[str, Reason] = {
     "MIN_COUNT_ABOVE_COUNT": Reason(
         ERROR, _("{pod_set} starts with at least {minimum} pods, but has {pods}.")
     ),
+    "PARTIAL_AND_ELASTIC": Reason(
+        ERROR,
+        _("An elastic workload starts whole; {pod_set} cannot start with fewer pods as well."),
+        _("Leave min_count out; it can be brought to another size at any time."),
+    ),
+    "NOT_ELASTIC": Reason(
+        ERROR,
+        _("{workload} was not submitted as elastic, so it keeps its size."),
+        _("Submit it with elastic, and its pod sets can be brought to another size."),
+    ),
+    "NOT_RUNNING": Reason(ERROR, _("{workload} holds nothing now, so nothing of it can be over.")),
+    "POD_SET_NOT_FOUND": Reason(ERROR, _("There is no pod set {pod_set}.")),
     "SURPLUS_REPLICAS": Reason(
         WARNING,
         _("{asked} replicas are asked for, and {surplus} more are live: {workloads}."),

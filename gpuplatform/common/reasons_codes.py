@@ -36,10 +36,14 @@ RULES: dict[str, Reason] = _all(
         "last_admin": _("The last active platform admin has to stay one."),
         "lending_above_nominal": _("A queue cannot lend more than its nominal quota."),
         "needs_reclaim": _("Who may evict while borrowing must also be allowed to reclaim."),
+        "needs_whole_search": _(
+            "Evicting can only be preferred where every flavor is looked at, both times."
+        ),
         "negative": _("An amount cannot be negative."),
         "no_cohort": _("A queue without cohort has nobody to borrow from or to lend to."),
         "no_parent": _("A cohort without parent has nobody to borrow from or to lend to."),
         "no_such_team": _("There is no such team."),
+        "not_at_the_top": _("Fairness is set at the top of a tree of cohorts."),
         "not_found": _("It is not there, or not there for you."),
         "out_of_range": _("The number is outside its bounds."),
         "required": _("The field is needed."),

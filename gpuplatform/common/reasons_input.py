@@ -116,7 +116,9 @@ DOUBTFUL: dict[str, Reason] = {
         _("Set the label kueue.x-k8s.io/queue-name."),
     ),
     "FAIR_WEIGHT_KEPT": Reason(
-        INFO, _("The weight is kept; sharing by weight is not decided on yet.")
+        INFO,
+        _("The weight is kept; nothing is shared by weight here."),
+        _("Set fairness at the top cohort, or order by usage in the cluster queue."),
     ),
     "CURRENCY_ASSUMED": Reason(
         INFO,

@@ -155,7 +155,9 @@ EVICTIONS: dict[str, Reason] = {
     "Deactivated": Reason(WARNING, _("It was deactivated.")),
     "InClusterQueue": Reason(INFO, _("A workload of higher priority in the same queue.")),
     "InCohortReclamation": Reason(INFO, _("The owner took its lent quota back.")),
-    "InCohortFairSharing": Reason(INFO, _("Fair sharing in the cohort.")),
+    "InCohortFairSharing": Reason(
+        INFO, _("Fair sharing: the other holds less of what is lent, by weight.")
+    ),
     "InCohortReclaimWhileBorrowing": Reason(
         INFO, _("A borrower of higher priority took borrowed quota.")
     ),

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.doors.intake import Item
 from gpuplatform.doors.report import ImportReport, ObjectResult
+from queues.choices import Fairness
+from queues.selectors import fairness_above
 from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, TopologySpec
 from scheduling.engine.snapshot import Snapshot
 from scheduling.selectors.promises import became_impossible, concerns, promise_findings
@@ -41,6 +43,18 @@ def judge(
             result.tell(d for d in promises if concerns(d, specs))
             result.tell(_inactive(result, specs, snapshot))
             result.tell(_outside(result, specs, snapshot))
+            if any(_weight_counts(spec, snapshot) for spec in specs):
+                result.forget("FAIR_WEIGHT_KEPT")
+
+
+def _weight_counts(spec: object, snapshot: Snapshot) -> bool:
+    """Return whether the weight of an accepted queue or cohort decides anything."""
+    if isinstance(spec, LocalQueueSpec):
+        queue = snapshot.cluster_queues.get(spec.cluster_queue)
+        return queue is not None and queue.usage_based
+    if isinstance(spec, ClusterQueueSpec):
+        return fairness_above(spec.cohort) != Fairness.NONE
+    return isinstance(spec, CohortSpec) and fairness_above(spec.parent) != Fairness.NONE
 
 
 def _inactive(

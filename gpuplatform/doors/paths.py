@@ -40,6 +40,10 @@ PLACES: Mapping[str, Sequence[str]] = {
     "stop_policy": ("spec.stopPolicy",),
     "fair_weight": ("spec.fairSharing.weight", "spec.weight"),
     "preemption": ("spec.preemption",),
+    "fungibility": ("spec.flavorFungibility",),
+    "minimum_runtime_s": ("metadata.annotations[gpuplatform.io/minimum-runtime-seconds]",),
+    "admission_order": ("spec.admissionScope.admissionMode",),
+    "fairness": ("metadata.annotations[gpuplatform.io/fairness]",),
     "cluster_queue": ("spec.clusterQueue",),
     "node_labels": ("spec.nodeLabels",),
     "node_taints": ("spec.nodeTaints",),
@@ -67,6 +71,10 @@ INNER = {
         "reclaim_within_cohort": "reclaimWithinCohort",
         "borrow_within_cohort": "borrowWithinCohort.policy",
         "max_priority_threshold": "borrowWithinCohort.maxPriorityThreshold",
+    },
+    "fungibility": {
+        "when_can_borrow": "whenCanBorrow",
+        "when_can_preempt": "whenCanPreempt",
     },
 }
 

@@ -51,6 +51,10 @@ class ObjectResult:
             if told not in self.diagnostics:
                 self.diagnostics.append(told)
 
+    def forget(self, code: str) -> None:
+        """Take back what the reader of the document said and the world makes untrue."""
+        self.diagnostics = [found for found in self.diagnostics if found.code != code]
+
     def as_json(self) -> dict[str, Any]:
         """Return the result as REST and ``--json`` spell it."""
         return {

@@ -1,6 +1,7 @@
 """What every edit form carries, and how refusals come to their fields."""
 
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -10,9 +11,14 @@ from django.utils.translation import gettext_lazy as _
 from gpuplatform.common.problems import Problem
 
 REASON_LENGTH = 10
-FIELD_OF = {"namespace_selector": "admits", "groups": "quota_source"}
+FIELD_OF = {
+    "namespace_selector": "admits",
+    "groups": "quota_source",
+    "preference": "flavor_preference",
+}
 
 Choices = Sequence[tuple[str, Any]]
+Part = tuple[str, Decimal, Decimal]  # cohort, own weight, that of all its members
 Placing = Callable[[Problem], str | None]
 
 
@@ -42,6 +48,36 @@ class EditForm(forms.Form):
         """Let the form be asked what it would do; nothing is kept, so nothing is audited."""
         self.fields["reason"].required = False
         self.fields["reason"].validators = []
+
+
+def weight_field(help_text: Any, *, required: bool = True) -> forms.DecimalField:
+    """Return the field of a fair weight; where it counts stands in the words of the page."""
+    return forms.DecimalField(
+        label=_("Weight"),
+        help_text=help_text,
+        required=required,
+        widget=forms.TextInput(attrs={"inputmode": "decimal", "class": "num"}),
+    )
+
+
+def tell_part(form: forms.Form, part: Part | None) -> None:
+    """Say at the weight which part of all sisters' weights it is now."""
+    if part is None or not part[2]:
+        return
+    cohort, own, total = part
+    words = _("Now %(own)s of %(total)s in %(cohort)s: %(percent)s %%.") % {
+        "own": weight_text(own),
+        "total": weight_text(total),
+        "cohort": cohort,
+        "percent": f"{100 * own / total:.0f}",
+    }
+    field = form.fields["fair_weight"]
+    field.help_text = f"{field.help_text} {words}"
+
+
+def weight_text(weight: Decimal) -> str:
+    """Return a weight without the zeros that its column adds."""
+    return f"{weight.normalize():f}"
 
 
 def choose(form: forms.Form, field: str, choices: Choices) -> None:

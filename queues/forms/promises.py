@@ -7,17 +7,38 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from queues.choices import (
+    AdmissionOrder,
     BorrowWithinCohort,
+    Fairness,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
     StopPolicy,
     WithinClusterQueue,
 )
-from queues.forms.edits import Choices, EditForm, choose
-from queues.specs import ClusterQueueSpec, CohortSpec, PreemptionSpec, ResourceGroupSpec
+from queues.forms.edits import (
+    Choices,
+    EditForm,
+    Part,
+    choose,
+    tell_part,
+    weight_field,
+    weight_text,
+)
+from queues.specs import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FungibilitySpec,
+    PreemptionSpec,
+    ResourceGroupSpec,
+)
 
 _NAMESPACE = "kubernetes.io/metadata.name"
+# Columns of the spec that the form shows under the same name.
+_SAME = "queueing_strategy stop_policy minimum_runtime_s yields_to_own admission_order"
+_SAME_COLUMNS = (*_SAME.split(), "priority_first")
 ALL, NONE, NAMED, KEPT = "all", "none", "named", "kept"
 
 
@@ -42,6 +63,37 @@ class QueueForm(EditForm):
     borrow_within_cohort = forms.ChoiceField(
         label=_("Evict others while borrowing"), choices=BorrowWithinCohort.choices
     )
+    fair_weight = weight_field(
+        _(
+            "Next to its sisters in the cohort: with 2 it may hold, or have held, twice as much"
+            " as with 1 before others come first. With 0 it borrows last."
+        )
+    )
+    admission_order = forms.ChoiceField(
+        label=_("Order inside the queue"),
+        choices=AdmissionOrder.choices,
+        help_text=_("By usage: who used least GPU-hours of late, by weight of the local queue."),
+    )
+    priority_first = forms.BooleanField(
+        label=_("By usage, but higher priority still goes first"), required=False
+    )
+    minimum_runtime_s = forms.IntegerField(
+        label=_("Safe from eviction for, seconds"),
+        min_value=0,
+        help_text=_("From its start; 3600 is an hour, 0 is not at all."),
+    )
+    yields_to_own = forms.BooleanField(
+        label=_("Even then it yields to higher priority of its own queue"), required=False
+    )
+    when_can_borrow = forms.ChoiceField(
+        label=_("A flavor that fits only by borrowing"), choices=FlavorSearch.choices
+    )
+    when_can_preempt = forms.ChoiceField(
+        label=_("A flavor that fits only by evicting"), choices=FlavorSearch.choices
+    )
+    flavor_preference = forms.ChoiceField(
+        label=_("Where each flavor is looked at"), choices=FlavorPreference.choices
+    )
     admits = forms.ChoiceField(label=_("Namespaces admitted"))
     namespaces = forms.CharField(
         label=_("Names"),
@@ -50,9 +102,15 @@ class QueueForm(EditForm):
     )
 
     def __init__(
-        self, *args: Any, teams: Choices = (), cohorts: Choices = (), **kwargs: Any
+        self,
+        *args: Any,
+        teams: Choices = (),
+        cohorts: Choices = (),
+        part: Part | None = None,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
+        tell_part(self, part)
         choose(self, "team", [("", _("nobody")), *teams])
         choose(self, "cohort", [("", _("no cohort: it neither borrows nor lends")), *cohorts])
         admits = [(ALL, _("all")), (NAMED, _("only those named")), (NONE, _("none"))]
@@ -71,14 +129,14 @@ class QueueForm(EditForm):
                 "within_cluster_queue": WithinClusterQueue.LOWER_PRIORITY,
                 "borrow_within_cohort": BorrowWithinCohort.NEVER,
                 "admits": ALL,
+                **_search_and_order(ClusterQueueSpec("")),
             }
         admits, names = _admission_of(spec.namespace_selector)
         return {
             "name": spec.name,
             "team": spec.team or "",
             "cohort": spec.cohort or "",
-            "queueing_strategy": spec.queueing_strategy,
-            "stop_policy": spec.stop_policy,
+            **_search_and_order(spec),
             "reclaim_within_cohort": spec.preemption.reclaim_within_cohort,
             "within_cluster_queue": spec.preemption.within_cluster_queue,
             "borrow_within_cohort": spec.preemption.borrow_within_cohort,
@@ -97,15 +155,19 @@ class QueueForm(EditForm):
             groups=groups,
             team=data["team"],
             cohort=data["cohort"] or None,
-            queueing_strategy=data["queueing_strategy"],
-            stop_policy=data["stop_policy"],
-            fair_weight=kept.fair_weight,
+            **{name: data[name] for name in _SAME_COLUMNS},
+            fair_weight=data["fair_weight"],
             namespace_selector=self._selector(kept.namespace_selector),
             preemption=PreemptionSpec(
                 within_cluster_queue=data["within_cluster_queue"],
                 reclaim_within_cohort=data["reclaim_within_cohort"],
                 borrow_within_cohort=data["borrow_within_cohort"],
                 max_priority_threshold=kept.preemption.max_priority_threshold,
+            ),
+            fungibility=FungibilitySpec(
+                when_can_borrow=data["when_can_borrow"],
+                when_can_preempt=data["when_can_preempt"],
+                preference=data["flavor_preference"],
             ),
             reclaimable=kept.reclaimable,
             undeclared=kept.undeclared,
@@ -127,6 +189,17 @@ class QueueForm(EditForm):
                 return {"matchExpressions": [wanted]}
             case _:
                 return kept
+
+
+def _search_and_order(spec: ClusterQueueSpec) -> dict[str, Any]:
+    """Return what the form shows of weight, order, safety and the search of flavors."""
+    return {
+        **{name: getattr(spec, name) for name in _SAME_COLUMNS},
+        "fair_weight": weight_text(spec.fair_weight),
+        "when_can_borrow": spec.fungibility.when_can_borrow,
+        "when_can_preempt": spec.fungibility.when_can_preempt,
+        "flavor_preference": spec.fungibility.preference,
+    }
 
 
 def _admission_of(selector: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -153,32 +226,48 @@ class CohortForm(EditForm):
     )
     parent = forms.ChoiceField(label=_("Inside"), required=False)
     quota_source = forms.ChoiceField(label=_("Own quota"), choices=QuotaSource.choices)
+    fairness = forms.ChoiceField(
+        label=_("What is lent goes to"),
+        choices=Fairness.choices,
+        help_text=_(
+            "For the whole tree below, so it counts at the top only; inside another cohort that"
+            " one decides. History fades: a GPU-hour counts half after a week."
+        ),
+    )
+    fair_weight = weight_field(
+        _("Inside another cohort, next to its sisters there: 2 counts twice as much as 1.")
+    )
 
-    def __init__(self, *args: Any, cohorts: Choices = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, cohorts: Choices = (), part: Part | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        tell_part(self, part)
         choose(self, "parent", [("", _("nothing: it is the top of its tree")), *cohorts])
 
     @staticmethod
     def initial_of(spec: CohortSpec | None) -> dict[str, Any]:
         """Return what the form shows first."""
-        shown = spec or CohortSpec("")
+        shown = spec or CohortSpec("", fairness=Fairness.HISTORY.value)
         return {
             "name": shown.name,
             "parent": shown.parent or "",
             "quota_source": shown.quota_source,
+            "fairness": shown.fairness,
+            "fair_weight": weight_text(shown.fair_weight),
         }
 
     def to_spec(
         self, groups: tuple[ResourceGroupSpec, ...], current: CohortSpec | None
     ) -> CohortSpec:
-        """Return what was asked for; what the form does not show stays as it is."""
+        """Return what was asked for; inside another cohort nothing is said about fairness."""
         data = self.cleaned_data
         kept = current or CohortSpec(data["name"])
         return CohortSpec(
             name=kept.name,
             parent=data["parent"] or None,
             groups=groups,
-            fair_weight=kept.fair_weight,
-            fairness=kept.fairness,
+            fair_weight=data["fair_weight"],
+            fairness=Fairness.NONE.value if data["parent"] else data["fairness"],
             quota_source=data["quota_source"],
         )

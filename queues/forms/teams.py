@@ -1,12 +1,13 @@
 """Forms of teams: the team itself, its members, its namespaces and their local queues."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from queues.choices import AccountingMode, TeamRole
-from queues.forms.edits import Choices, EditForm, choose
+from queues.forms.edits import Choices, EditForm, choose, weight_field
 from queues.specs import LocalQueueSpec, TeamSpec
 
 
@@ -56,6 +57,10 @@ class LocalQueueForm(forms.Form):
     namespace = forms.ChoiceField(label=_("Namespace"))
     name = forms.CharField(label=_("Name"), max_length=253)
     cluster_queue = forms.ChoiceField(label=_("Cluster queue"))
+    fair_weight = weight_field(
+        _("Next to the other local queues, where the cluster queue goes by usage; 1 if empty."),
+        required=False,
+    )
 
     def __init__(
         self, *args: Any, namespaces: Choices = (), queues: Choices = (), **kwargs: Any
@@ -67,4 +72,6 @@ class LocalQueueForm(forms.Form):
     def to_spec(self) -> LocalQueueSpec:
         """Return what was asked for."""
         data = self.cleaned_data
-        return LocalQueueSpec(data["namespace"], data["name"], data["cluster_queue"])
+        names = (data["namespace"], data["name"], data["cluster_queue"])
+        weight = data["fair_weight"]
+        return LocalQueueSpec(*names, fair_weight=Decimal(1) if weight is None else weight)

@@ -1,7 +1,8 @@
 """Kueue's kinds to specs, in the spellings of v1alpha1, v1beta1 and v1beta2.
 
 A manifest keeps Kueue's defaults (``decisions.md`` 4). Every field is read, carried with the
-warning FIELD_NOT_HONOURED, or reported as UNKNOWN_FIELD.
+warning FIELD_NOT_HONOURED, or reported as UNKNOWN_FIELD. What Kueue has no field for stands in
+annotations under ``gpuplatform.io/``.
 """
 
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 from gpuplatform.common.fields import Fields
 from gpuplatform.common.manifests import Document, Reading
 from queues.choices import (
+    AdmissionOrder,
     BorrowWithinCohort,
+    Fairness,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -19,10 +24,13 @@ from queues.choices import (
 from queues.manifests.reading import (
     carry,
     fair_weight,
+    flag_note,
     mapping_or_none,
+    note,
     open_document,
     owner,
     renamed,
+    seconds_note,
 )
 from queues.rules.words import INT32_MIN
 from queues.specs import (
@@ -30,6 +38,7 @@ from queues.specs import (
     CohortSpec,
     FlavorQuotasSpec,
     FlavorSpec,
+    FungibilitySpec,
     LocalQueueSpec,
     PreemptionSpec,
     PriorityClassSpec,
@@ -42,12 +51,17 @@ from queues.specs import (
 
 GROUP = "kueue.x-k8s.io"
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-# The order of preference that we follow in any case; v1beta1 calls MayStopSearch otherwise.
-FUNGIBILITY = {
-    "whenCanBorrow": ("MayStopSearch", "Borrow"),
-    "whenCanPreempt": ("TryNextFlavor",),
-    "preference": ("BorrowingOverPreemption",),
+# What v1beta1 calls MayStopSearch.
+OLD_SEARCH = {"Borrow": "MayStopSearch", "Preempt": "MayStopSearch"}
+# Kueue's spelling of the order among local queues.
+ORDERS = {
+    "NoAdmissionFairSharing": AdmissionOrder.PRIORITY.value,
+    "UsageBasedAdmissionFairSharing": AdmissionOrder.USAGE.value,
 }
+FAIRNESS = "gpuplatform.io/fairness"
+MINIMUM_RUNTIME = "gpuplatform.io/minimum-runtime-seconds"
+YIELDS_TO_OWN = "gpuplatform.io/minimum-runtime-yields-to-own"
+PRIORITY_FIRST = "gpuplatform.io/priority-first"
 
 
 # ---- kinds of nodes --------------------------------------------------------------------------
@@ -151,6 +165,7 @@ def read_cohort(document: Document) -> Reading:
             parent=renamed(spec, *names),
             groups=_groups(spec),
             fair_weight=fair_weight(spec),
+            fairness=note(fields).choice(FAIRNESS, Fairness.values, Fairness.NONE),
         )
     )
     spec.close()
@@ -182,6 +197,11 @@ def read_cluster_queue(document: Document) -> Reading:
             namespace_selector=mapping_or_none(spec, "namespaceSelector"),
             preemption=_preemption(spec.child("preemption")),
             undeclared=spec.choice("quotaCheckStrategy", Undeclared.values, Undeclared.BLOCK),
+            fungibility=_fungibility(spec.child("flavorFungibility")),
+            minimum_runtime_s=seconds_note(fields, MINIMUM_RUNTIME),
+            yields_to_own=flag_note(fields, YIELDS_TO_OWN),
+            admission_order=_order(spec.child("admissionScope")),
+            priority_first=flag_note(fields, PRIORITY_FIRST),
             carried=_carried(spec),
         )
     )
@@ -210,29 +230,33 @@ def _carried(spec: Fields) -> dict[str, Any]:
     for key in (
         "admissionChecks",
         "admissionChecksStrategy",
-        "admissionScope",
         "concurrentAdmissionPolicy",
     ):
         carried |= carry(spec, key)
-    order = spec.child("flavorFungibility")
-    differs = {
-        key: value
-        for key, usual in FUNGIBILITY.items()
-        if (value := order.choice(key, _fungible(key), usual[0])) not in usual
-    }
-    order.close()
-    for key in differs:
-        order.report("FIELD_NOT_HONOURED", key, field=key)
-    return carried | ({"flavorFungibility": differs} if differs else {})
+    return carried
 
 
-def _fungible(key: str) -> tuple[str, ...]:
-    choices = {
-        "whenCanBorrow": ("MayStopSearch", "Borrow", "TryNextFlavor"),
-        "whenCanPreempt": ("MayStopSearch", "Preempt", "TryNextFlavor"),
-        "preference": ("BorrowingOverPreemption", "PreemptionOverBorrowing"),
-    }
-    return choices[key]
+def _fungibility(row: Fields) -> FungibilitySpec:
+    usual = FungibilitySpec()
+    spec = FungibilitySpec(
+        _search(row, "whenCanBorrow", "Borrow", usual.when_can_borrow),
+        _search(row, "whenCanPreempt", "Preempt", usual.when_can_preempt),
+        row.choice("preference", FlavorPreference.values, usual.preference),
+    )
+    row.close()
+    return spec
+
+
+def _search(row: Fields, key: str, old: str, usual: str) -> str:
+    said = row.choice(key, (*FlavorSearch.values, old), usual)
+    return OLD_SEARCH.get(said, said)
+
+
+def _order(row: Fields) -> str:
+    """Return in which order the queue looks at its work (``admission.md`` K40)."""
+    said = row.choice("admissionMode", ORDERS, "NoAdmissionFairSharing")
+    row.close()
+    return ORDERS[said]
 
 
 # ---- doors and priorities --------------------------------------------------------------------

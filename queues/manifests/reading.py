@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from gpuplatform.common.fields import Fields
+from gpuplatform.common.fields import INT32_MAX, Fields
 from gpuplatform.common.manifests import Document, Reading
 from gpuplatform.common.quantities import parse_quantity
 
@@ -43,6 +43,25 @@ def open_document(document: Document, reading: Reading) -> Fields:
 def owner(fields: Fields) -> str | None:
     """Return the team that the label names, or None: a manifest leaves the owner as it is."""
     return fields.child("metadata").labels("labels").get(TEAM_LABEL)
+
+
+def note(fields: Fields) -> Fields:
+    """Return the annotations, of which the reader takes those that it knows."""
+    return fields.child("metadata").child("annotations")
+
+
+def flag_note(fields: Fields, key: str) -> bool:
+    """Return whether an annotation says ``true``."""
+    return note(fields).choice(key, ("true", "false"), "false") == "true"
+
+
+def seconds_note(fields: Fields, key: str) -> int:
+    """Return a length of time that an annotation gives in whole seconds; 0 if absent."""
+    text = note(fields).text(key, "0")
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(INT32_MAX)):
+        return int(text)
+    note(fields).report("BAD_QUANTITY", key, value=text[:64])
+    return 0
 
 
 def fair_weight(spec: Fields) -> Decimal:

@@ -4,7 +4,10 @@ from django.db import models
 from django.db.models import Q
 
 from queues.choices import (
+    AdmissionOrder,
     BorrowWithinCohort,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -49,6 +52,23 @@ class ClusterQueue(Versioned):
         default=True
     )  # false: others never take back what it borrows
     undeclared = models.CharField(max_length=20, choices=Undeclared, default=Undeclared.BLOCK)
+    when_can_borrow = models.CharField(
+        max_length=16, choices=FlavorSearch, default=FlavorSearch.MAY_STOP_SEARCH
+    )
+    when_can_preempt = models.CharField(
+        max_length=16, choices=FlavorSearch, default=FlavorSearch.TRY_NEXT_FLAVOR
+    )
+    flavor_preference = models.CharField(
+        max_length=24,
+        choices=FlavorPreference,
+        default=FlavorPreference.BORROWING_OVER_PREEMPTION,
+    )
+    minimum_runtime_s = models.PositiveIntegerField(default=0)
+    yields_to_own = models.BooleanField(default=False)  # to higher priority, before that time
+    admission_order = models.CharField(
+        max_length=8, choices=AdmissionOrder, default=AdmissionOrder.PRIORITY
+    )
+    priority_first = models.BooleanField(default=False)
     # What a manifest said that has no column of its own; exported unchanged.
     carried = models.JSONField(default=dict, blank=True)
 
@@ -77,6 +97,24 @@ class ClusterQueue(Versioned):
                 condition=Q(borrow_within_cohort=BorrowWithinCohort.NEVER)
                 | ~Q(reclaim_within_cohort=ReclaimWithinCohort.NEVER),
                 name="queue_borrow_preemption_needs_reclaim",
+            ),
+            models.CheckConstraint(
+                condition=Q(when_can_borrow__in=FlavorSearch.values)
+                & Q(when_can_preempt__in=FlavorSearch.values)
+                & Q(flavor_preference__in=FlavorPreference.values),
+                name="queue_flavor_search_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(flavor_preference=FlavorPreference.BORROWING_OVER_PREEMPTION)
+                | Q(
+                    when_can_borrow=FlavorSearch.TRY_NEXT_FLAVOR,
+                    when_can_preempt=FlavorSearch.TRY_NEXT_FLAVOR,
+                ),
+                name="queue_preference_needs_search",
+            ),
+            models.CheckConstraint(
+                condition=Q(admission_order__in=AdmissionOrder.values),
+                name="queue_admission_order_known",
             ),
         ]
 

@@ -6,8 +6,11 @@ from django.utils.translation import gettext as _
 
 from gpuplatform.common.problems import Problem
 from queues.choices import (
+    AdmissionOrder,
     BorrowWithinCohort,
     Fairness,
+    FlavorPreference,
+    FlavorSearch,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
@@ -22,11 +25,18 @@ from queues.rules.words import (
     check_int32,
     check_name,
     check_reserved,
+    check_seconds,
     check_selector,
     check_short_name,
     check_weight,
 )
-from queues.specs import ClusterQueueSpec, CohortSpec, LocalQueueSpec, PreemptionSpec
+from queues.specs import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FungibilitySpec,
+    LocalQueueSpec,
+    PreemptionSpec,
+)
 
 
 def check_cohort(spec: CohortSpec, parents: Mapping[str, str | None]) -> Iterator[Problem]:
@@ -44,6 +54,9 @@ def check_cohort(spec: CohortSpec, parents: Mapping[str, str | None]) -> Iterato
         yield from check_name(spec.parent, "parent")
         yield from check_reserved(spec.parent, "parent")
         yield from _check_cycle(spec.name, spec.parent, parents)
+        if spec.fairness != Fairness.NONE:
+            words = _("fairness is set at the top of a tree of cohorts, not below {parent}")
+            yield Problem("fairness", "not_at_the_top", words.format(parent=spec.parent[:64]))
     if spec.quota_source == QuotaSource.RESIDUAL and spec.groups:
         words = _("the quota of this cohort is computed; it cannot be declared as well")
         yield Problem("groups", "residual_has_no_quota", words)
@@ -73,6 +86,9 @@ def check_cluster_queue(spec: ClusterQueueSpec, teams: Collection[str]) -> Itera
     yield from check_choice(spec.undeclared, Undeclared.values, "undeclared")
     yield from check_selector(spec.namespace_selector, "namespace_selector")
     yield from _check_preemption(spec.preemption)
+    yield from _check_fungibility(spec.fungibility)
+    yield from check_seconds(spec.minimum_runtime_s, "minimum_runtime_s")
+    yield from check_choice(spec.admission_order, AdmissionOrder.values, "admission_order")
     yield from check_groups(spec.groups)
     yield from check_lending(spec.groups)
     if spec.cohort is None:
@@ -98,6 +114,22 @@ def _check_preemption(spec: PreemptionSpec) -> Iterator[Problem]:
         yield Problem("preemption.borrow_within_cohort", "needs_reclaim", words)
     if spec.max_priority_threshold is not None:
         yield from check_int32(spec.max_priority_threshold, "preemption.max_priority_threshold")
+
+
+def _check_fungibility(spec: FungibilitySpec) -> Iterator[Problem]:
+    for path, value, choices in (
+        ("when_can_borrow", spec.when_can_borrow, FlavorSearch.values),
+        ("when_can_preempt", spec.when_can_preempt, FlavorSearch.values),
+        ("preference", spec.preference, FlavorPreference.values),
+    ):
+        yield from check_choice(value, choices, f"fungibility.{path}")
+    searches = {spec.when_can_borrow, spec.when_can_preempt}
+    if (
+        spec.preference == FlavorPreference.PREEMPTION_OVER_BORROWING
+        and FlavorSearch.MAY_STOP_SEARCH in searches
+    ):
+        words = _("evicting can only be preferred where every flavor is looked at, both times")
+        yield Problem("fungibility.preference", "needs_whole_search", words)
 
 
 def check_local_queue(

@@ -103,6 +103,13 @@ def check_int32(value: int, path: str) -> Iterator[Problem]:
         yield Problem(path, "out_of_range", words.format(low=INT32_MIN, high=INT32_MAX))
 
 
+def check_seconds(seconds: int, path: str) -> Iterator[Problem]:
+    """Yield a problem unless ``seconds`` is a length of time that 32 bits hold."""
+    if not 0 <= seconds <= INT32_MAX:
+        words = _("a time lies between 0 and {high} seconds").format(high=INT32_MAX)
+        yield Problem(path, "out_of_range", words, {"high": INT32_MAX})
+
+
 def check_weight(weight: Decimal, path: str = "fair_weight") -> Iterator[Problem]:
     """Yield a problem unless a fair weight is 0, or fits 0.000001..999999.999999 (K39)."""
     if not weight.is_finite() or weight < 0 or weight >= WEIGHT_BOUND:

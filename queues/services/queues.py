@@ -67,6 +67,13 @@ def _columns(spec: ClusterQueueSpec) -> dict[str, object]:
         "max_priority_threshold": spec.preemption.max_priority_threshold,
         "reclaimable": spec.reclaimable,
         "undeclared": spec.undeclared,
+        "when_can_borrow": spec.fungibility.when_can_borrow,
+        "when_can_preempt": spec.fungibility.when_can_preempt,
+        "flavor_preference": spec.fungibility.preference,
+        "minimum_runtime_s": spec.minimum_runtime_s,
+        "yields_to_own": spec.yields_to_own,
+        "admission_order": spec.admission_order,
+        "priority_first": spec.priority_first,
         "carried": as_json(spec.carried),
     }
 

@@ -16,6 +16,7 @@ PREFERRED = f"{KUEUE}/podset-preferred-topology"
 UNCONSTRAINED = f"{KUEUE}/podset-unconstrained-topology"
 SLICE_LEVEL = f"{KUEUE}/podset-slice-required-topology"
 SLICE_SIZE = f"{KUEUE}/podset-slice-size"
+PREEMPTABLE = "volcano.sh/preemptable"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 DURATION = "gpuplatform.io/expected-duration-seconds"
@@ -36,6 +37,7 @@ READ = frozenset(
         UNCONSTRAINED,
         SLICE_LEVEL,
         SLICE_SIZE,
+        PREEMPTABLE,
         VOLCANO_QUEUE,
         *GROUP_NAMES,
     )
@@ -51,7 +53,6 @@ NOT_HONOURED = frozenset(
         f"{KUEUE}/prebuilt-workload-name",
         f"{KUEUE}/priority-boost",
         f"{KUEUE}/retriable-in-group",
-        "volcano.sh/preemptable",
         "volcano.sh/revocable-zone",
     )
 )

@@ -56,6 +56,7 @@ class Work:
             min_member=self.min_member,
             role_minima=self.role_minima,
             elastic=notes.body.get(words.ELASTIC) == "true",
+            preemptible=self._preemptible(labels.body, notes.body),
             expected_duration_s=words.seconds(notes, words.DURATION) or self.expected_duration_s,
             max_execution_time_s=words.seconds(labels, words.MAX_EXECUTION)
             or self.max_execution_time_s,
@@ -82,6 +83,12 @@ class Work:
     def _noted_volcano_queue(self, notes: Mapping[str, str]) -> str:
         noted = [notes, *(shape.annotations for shape in self.shapes)]
         return next((str(n[words.VOLCANO_QUEUE]) for n in noted if n.get(words.VOLCANO_QUEUE)), "")
+
+    def _preemptible(self, labels: Mapping[str, str], notes: Mapping[str, str]) -> bool:
+        """Return whether others may evict it: yes, unless Volcano's word says no."""
+        said = [labels, notes]
+        said += [found for shape in self.shapes for found in (shape.labels, shape.annotations)]
+        return all(str(found.get(words.PREEMPTABLE, "true")) != "false" for found in said)
 
     def _uses_volcano(self) -> bool:
         return self.is_volcano or any(shape.scheduler == VOLCANO for shape in self.shapes)

@@ -22,6 +22,8 @@ class Cycle(models.Model):
     stale = models.PositiveIntegerField(default=0)
     last_change = models.PositiveBigIntegerField(default=0)  # id of the newest Change it saw
     memory = models.JSONField(default=dict)
+    # The first instant at which time alone can change a decision, as the engine says.
+    look_again_at = models.DateTimeField(null=True, blank=True)
     work = models.JSONField(default=dict)
     snapshot = models.JSONField(null=True)
     plan = models.JSONField(null=True)

@@ -65,6 +65,7 @@ class UsageInterval(Interval):
         ]
         indexes = [
             models.Index(fields=["started_at", "ended_at"], name="usage_by_window"),
+            models.Index(fields=["ended_at"], name="usage_by_end"),
             models.Index(
                 fields=["cluster_queue"],
                 condition=Q(ended_at=None),

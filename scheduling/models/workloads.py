@@ -71,11 +71,16 @@ class Workload(models.Model):
     pending_reason = models.CharField(max_length=40, blank=True)
     blockers = models.JSONField(default=list, blank=True)  # ordered; engine.plan.Blocker as JSON
     position = models.PositiveIntegerField(null=True, blank=True)  # in its ClusterQueue, from 1
-    gpus = models.PositiveIntegerField(default=0)  # of the whole gang, for lists and sums
+    # For lists and sums: what is held; of the whole gang while nothing is.
+    gpus = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=clock.now)
     admitted_at = models.DateTimeField(null=True, blank=True)  # of the admission now held
     started_at = models.DateTimeField(null=True, blank=True)  # of the run now on
     finished_at = models.DateTimeField(null=True, blank=True)
+    last_checkpoint_at = models.DateTimeField(null=True, blank=True)  # up to here it is safe
+    resized_at = models.DateTimeField(null=True, blank=True)  # holds less since, in place
+    # Why a running one that asks for more pods waits for them: reason, blockers, position.
+    growth = models.JSONField(default=dict, blank=True)
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -116,6 +121,8 @@ class PodSet(models.Model):
     name = NameField()
     count = models.PositiveIntegerField()
     min_count = models.PositiveIntegerField(null=True, blank=True)
+    wanted = models.PositiveIntegerField(null=True, blank=True)  # a running one grows to this
+    finished = models.PositiveIntegerField(default=0)  # pods of this run that are over for good
     requests = models.JSONField(default=dict)
     node_selector = models.JSONField(default=dict, blank=True)
     tolerations = models.JSONField(default=list, blank=True)
@@ -139,6 +146,14 @@ class PodSet(models.Model):
                 condition=Q(min_count=None)
                 | Q(min_count__gte=1, min_count__lte=models.F("count")),
                 name="pod_set_min_within_count",
+            ),
+            models.CheckConstraint(
+                condition=Q(wanted=None) | Q(wanted__gt=models.F("count")),
+                name="pod_set_wants_more",
+            ),
+            models.CheckConstraint(
+                condition=Q(finished__lte=models.F("count")),
+                name="pod_set_finished_within_count",
             ),
         ]
 

@@ -11,6 +11,7 @@ from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.engine.quota import Kind
 from scheduling.engine.snapshot import Quota
 from scheduling.models import Workload
+from scheduling.selectors.fairness import Child, Turns, turns
 from scheduling.selectors.history import HourlyUse, quota_use
 from scheduling.selectors.loans import OpenLoan, open_loans
 from scheduling.selectors.quotas import (
@@ -53,6 +54,13 @@ class QueuePage:
     holding_count: int
     use: HourlyUse
     changes: list[AuditEntry]
+    turns: Turns | None = None
+
+    @property
+    def place(self) -> Child | None:
+        """Return how the queue stands next to its sisters, where fairness counts."""
+        children = self.turns.children if self.turns else ()
+        return next((c for c in children if c.is_queue and c.name == self.queue.name), None)
 
 
 def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
@@ -68,8 +76,9 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
     bars, limits = queue_bars(board, name), {}
     for row in board.rows:
         limits[row.flavor, row.resource] = board.quota(row)
+    cohort = board.snapshot.cluster_queues[name].cohort
     known = [w for w in board.snapshot.workloads if w.queue == name]
-    pending = [w.key for w in known if w.admission is None]
+    pending = [w.key for w in known if w.admission is None and not w.replaces]
     held = [w.key for w in known if w.admission is not None]
     return QueuePage(
         board=board,
@@ -86,6 +95,7 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         holding_count=len(held),
         use=quota_use(actor, now, name),
         changes=list(_changes("ClusterQueue", name)),
+        turns=turns(actor, board.snapshot, cohort, whole.queues) if cohort else None,
     )
 
 
@@ -116,6 +126,7 @@ class CohortPage:
     own_quota: list[tuple[str, str, Quota]]
     loans: list[OpenLoan]
     changes: list[AuditEntry]
+    turns: Turns | None = None
 
 
 def cohort_page(actor: Actor, name: str) -> CohortPage | None:
@@ -147,6 +158,7 @@ def cohort_page(actor: Actor, name: str) -> CohortPage | None:
             if loan.borrower in own or any(part.name in own for part in loan.parts)
         ],
         changes=list(_changes("Cohort", name)) if actor.sees_everything else [],
+        turns=turns(actor, board.snapshot, name, own),
     )
 
 

@@ -49,6 +49,10 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "loan_changed": gettext("Borrows now"),
         "loan_closed": gettext("Returned what it borrowed"),
         "preempting": gettext("Makes room"),
+        "scaled": gettext("Brought to another size"),
+        "growth_asked": gettext("Asks for more pods"),
+        "grown": gettext("Grew"),
+        "pods_finished": gettext("Some pods are over"),
     }
     tone = {"evicted": "bad", "admitted": "key", "submitted": "key", "finished": "key"}
     title = titles.get(event.kind, event.kind.replace("_", " ").capitalize())
@@ -75,6 +79,14 @@ def _numbers(event: WorkloadEvent) -> str:
     borrows = facts.get("borrows")
     if isinstance(borrows, dict) and (borrowed := borrows.get(GPU)):
         parts.append(gettext("%(n)s of them borrowed.") % {"n": borrowed})
+    if isinstance(pods := facts.get("pods"), int) and facts.get("of_pods"):
+        parts.append(gettext("%(n)d of %(all)s pods.") % {"n": pods, "all": facts["of_pods"]})
+    elif isinstance(pods, int) and facts.get("from_pods"):
+        words = gettext("From %(before)s to %(n)d pods.")
+        parts.append(words % {"before": facts["from_pods"], "n": pods})
+    if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
+        words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
+        parts.append(words % {"n": f"{lost:g}"})
     nodes = facts.get("nodes")
     if isinstance(nodes, int) and nodes:
         parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})

@@ -74,7 +74,8 @@ class Overview:
     def numbers(self) -> Numbers:
         """Return the key numbers: of the platform, or of the reader's own queues."""
         rows, snapshot = self.board.gpu_rows, self.board.snapshot
-        pending = [w for w in snapshot.workloads if w.admission is None and self._own(w)]
+        stands = (w for w in snapshot.workloads if w.admission is None and not w.replaces)
+        pending = [w for w in stands if self._own(w)]
         waiting = [workload for workload in pending if workload.key not in self.impossible]
         own_loans = [loan for loan in self.loans if loan.borrower in self.board.queues]
         nominal = sum(row.nominal for row in rows)

@@ -26,6 +26,7 @@ QUOTA_COLUMNS = (
     "nominal",
     "borrowing_limit",
     "lending_limit",
+    "fair_weight",
     "ceiling",
     "used",
     "borrowed",
@@ -86,6 +87,8 @@ class Board:
         pending: Counter[str] = Counter()
         admitted: Counter[str] = Counter()
         for workload in self.snapshot.workloads:
+            if workload.replaces:
+                continue  # it runs, and asks for more
             counts = pending if workload.admission is None else admitted
             counts[workload.queue or ""] += 1
         return {name: Live(pending[name], admitted[name]) for name in {*pending, *admitted}}
@@ -356,4 +359,13 @@ def quota_cells(board: Board, flavor: str = "", resource: str = "") -> Iterable[
             "team": queue.team.name if queue and queue.team and row.kind is Kind.QUEUE else "",
             "borrowing_limit": limits.borrowing_limit,
             "lending_limit": limits.lending_limit,
+            "fair_weight": _weight(board, row),
         }
+
+
+def _weight(board: Board, row: QuotaRow) -> float:
+    """Return the fair weight; 1 for a cohort that is only named."""
+    if row.kind is Kind.QUEUE:
+        return board.snapshot.cluster_queues[row.name].fair_weight
+    cohort = board.snapshot.cohorts.get(row.name)
+    return cohort.fair_weight if cohort else 1.0

@@ -17,7 +17,12 @@ from scheduling.selectors.pages import Part
 BEYOND_NOMINAL = frozenset(
     {BlockerCode.BORROW_LIMIT, BlockerCode.LENDER_BUSY, BlockerCode.COHORT_EXHAUSTED}
 )
-ABOUT_QUOTA = frozenset({BlockerCode.QUOTA_NOMINAL, BlockerCode.BEHIND_IN_QUEUE, *BEYOND_NOMINAL})
+ABOUT_TURNS = frozenset(
+    {BlockerCode.NOMINAL_FIRST, BlockerCode.LARGER_SHARE, BlockerCode.USED_MORE}
+)
+ABOUT_QUOTA = frozenset(
+    {BlockerCode.QUOTA_NOMINAL, BlockerCode.BEHIND_IN_QUEUE, *BEYOND_NOMINAL, *ABOUT_TURNS}
+)
 ABOUT_NODES = frozenset(
     {BlockerCode.GANG_NO_FIT, BlockerCode.FRAGMENTED, BlockerCode.TOPOLOGY_NO_DOMAIN}
 )

@@ -123,6 +123,14 @@ class Ahead(NamedTuple):
     gpus: int
 
 
+class Growth(NamedTuple):
+    """What a running workload asks to become, and why it waits for it."""
+
+    pods: int
+    wanted: int
+    blockers: list[BlockerLine]
+
+
 @dataclass(frozen=True, slots=True)
 class Story:
     """Everything on the page of one workload."""
@@ -136,6 +144,7 @@ class Story:
     slots: list[Slot]
     events: list[EventLine]
     evicted_for_it: str = ""
+    growth: Growth | None = None
 
     @property
     def deciding(self) -> BlockerLine | None:
@@ -190,7 +199,18 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         slots=_slots(admission.placements.all()) if admission else [],
         events=_story_lines(workload, actor),
         evicted_for_it=_evicted_for(workload, discretion.pages),
+        growth=_growth(workload, discretion),
     )
+
+
+def _growth(workload: Any, discretion: Discretion) -> Growth | None:
+    pod_sets = list(workload.pod_sets.all())
+    pods = sum(pod_set.count for pod_set in pod_sets)
+    wanted = sum(pod_set.wanted or pod_set.count for pod_set in pod_sets)
+    if pods == wanted:
+        return None
+    asks = Workload(blockers=workload.growth.get("blockers") or [])
+    return Growth(pods, wanted, blocker_lines(asks, discretion))
 
 
 def _matters(workload: Workload, admission: Admission) -> bool:

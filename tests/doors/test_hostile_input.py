@@ -352,3 +352,11 @@ def test_a_rules_refusal_points_into_the_document(ada: Any, send: Any) -> None:
 
     cell = "/documents/0/spec/resourceGroups/0/flavors/0/resources/0/borrowingLimit"
     assert errors(response) == [(cell, "no_cohort")]
+
+
+def test_an_unknown_host_is_told_so_in_the_form_of_all_problems(client: Any) -> None:
+    answer = client.get("/api/v1/teams/", headers={"Host": "elsewhere.example"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert answer.json()["status"] == 400
+    page = client.get("/", headers={"Host": "elsewhere.example"})
+    assert (page.status_code, "text/html" in page["Content-Type"]) == (400, True)

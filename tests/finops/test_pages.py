@@ -304,6 +304,8 @@ def test_prices_over_rest_obey_the_same_rules(june, fin, ian, token_of, client):
     created = client.post("/api/v1/prices/", price, "application/json", headers=finance)
     assert created.status_code == 201
     assert created.json()["amount"] == "0.90000000"
+    again = client.post("/api/v1/prices/", price, "application/json", headers=finance)
+    assert (again.status_code, again.json()) == (200, created.json())
     refused = client.post(
         "/api/v1/prices/", price, "application/json", headers={"Authorization": token_of(ian)}
     )

@@ -145,6 +145,15 @@ QUEUE = {
     },
     "reclaimable": True,
     "undeclared": "BlockUndeclared",
+    "fungibility": {
+        "when_can_borrow": "MayStopSearch",
+        "when_can_preempt": "TryNextFlavor",
+        "preference": "BorrowingOverPreemption",
+    },
+    "minimum_runtime_s": 0,
+    "yields_to_own": False,
+    "admission_order": "priority",
+    "priority_first": False,
     "carried": {},
     "groups": [
         {
@@ -244,6 +253,13 @@ WRITES = (
         f"/prices/{PRICE_ID}/end/",
     ),
     rest("POST", "workloads/", "401 422 422 ok 403 403 ok", WORKLOAD),
+    rest(
+        "PATCH",
+        "workloads/<uid>/",
+        "401 404 404 ok 403 403 ok",
+        {"pod_sets": [{"name": "worker", "finished": 1}]},
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/",
+    ),
     rest(
         "DELETE",
         "workloads/<uid>/",

@@ -131,9 +131,23 @@ def test_what_is_read_can_be_sent_back_unchanged(ada, rest):
     again = client.put("/cluster-queues/cq-datos/", first.json(), format="json", headers=headers)
     assert again.status_code == 200, again.content
     warnings = again.json()["warnings"]
-    assert [(w["code"], w["severity"]) for w in warnings] == [("COHORT_IMPLICIT", "warning")]
+    assert [(w["code"], w["severity"]) for w in warnings] == [
+        ("COHORT_IMPLICIT", "warning"),
+        ("FAIR_WEIGHT_KEPT", "info"),
+    ]
     assert again.json() == first.json() | {"warnings": warnings}
     assert again["ETag"] == '"v1"'
+
+
+def test_a_weight_counts_where_the_top_cohort_is_fair(ada, rest):
+    services.save_cohort(CohortSpec("llm-platform", "top"), actor=None)
+    services.save_cohort(CohortSpec("top", fairness="share"), actor=None)
+    services.save_cluster_queue(RICH_QUEUE, actor=None)
+    client = rest(ada)
+    first = client.get("/cluster-queues/cq-datos/")
+    headers = {"If-Match": first["ETag"]}
+    again = client.put("/cluster-queues/cq-datos/", first.json(), format="json", headers=headers)
+    assert (again.status_code, again.json()["warnings"]) == (200, [])
 
 
 def test_a_queue_is_made_and_changed(ada, rest):

@@ -21,6 +21,9 @@ QUEUE_WRONGS = {
         "borrow_within_cohort": "LowerPriority",
         "reclaim_within_cohort": "Never",
     },
+    "queue_flavor_search_known": {"when_can_borrow": "x"},
+    "queue_preference_needs_search": {"flavor_preference": "PreemptionOverBorrowing"},
+    "queue_admission_order_known": {"admission_order": "luck"},
 }
 QUOTA_WRONGS = {
     "nominal_not_negative": {"nominal": -1},

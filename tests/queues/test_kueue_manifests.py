@@ -7,7 +7,9 @@ import pytest
 from queues.rules import check_cluster_queue
 from queues.specs import (
     ClusterQueueSpec,
+    CohortSpec,
     FlavorSpec,
+    FungibilitySpec,
     LocalQueueSpec,
     PreemptionSpec,
     QuotaSpec,
@@ -172,6 +174,10 @@ def test_every_field_of_a_cluster_queue_is_read_carried_or_reported():
     metadata:
       name: cq
       labels: {gpuplatform.io/team: datos}
+      annotations:
+        gpuplatform.io/minimum-runtime-seconds: "3600"
+        gpuplatform.io/minimum-runtime-yields-to-own: "true"
+        gpuplatform.io/priority-first: "true"
     spec:
       cohortName: llm
       queueingStrategy: StrictFIFO
@@ -204,17 +210,18 @@ def test_every_field_of_a_cluster_queue_is_read_carried_or_reported():
         fair_weight=Decimal("0.5"),
         preemption=PreemptionSpec("LowerOrNewerEqualPriority", "Any", "LowerPriority", -7),
         undeclared="IgnoreUndeclared",
+        fungibility=FungibilitySpec(when_can_borrow="TryNextFlavor"),
+        minimum_runtime_s=3600,
+        yields_to_own=True,
+        admission_order="usage",
+        priority_first=True,
         carried={
             "admissionChecksStrategy": {"admissionChecks": [{"name": "budget"}]},
-            "admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"},
-            "flavorFungibility": {"whenCanBorrow": "TryNextFlavor"},
         },
     )
     assert sorted(said(diagnostics)) == [
         ("FAIR_WEIGHT_KEPT", "spec.fairSharing.weight"),
         ("FIELD_NOT_HONOURED", "spec.admissionChecksStrategy"),
-        ("FIELD_NOT_HONOURED", "spec.admissionScope"),
-        ("FIELD_NOT_HONOURED", "spec.flavorFungibility.whenCanBorrow"),
         ("UNKNOWN_FIELD", "spec.colour"),
         ("UNKNOWN_FIELD", "spec.resourceGroups[0].flavors[0].resources[0].shade"),
     ]
@@ -292,13 +299,7 @@ def test_the_weight_of_a_queue_and_of_a_cohort_is_kept_and_told(kind):
     ("field", "path"),
     [
         ("admissionChecks: [budget]", "spec.admissionChecks"),
-        ("admissionScope: {admissionMode: x}", "spec.admissionScope"),
         ("concurrentAdmissionPolicy: {a: b}", "spec.concurrentAdmissionPolicy"),
-        ("flavorFungibility: {whenCanPreempt: Preempt}", "spec.flavorFungibility.whenCanPreempt"),
-        (
-            "flavorFungibility: {preference: PreemptionOverBorrowing}",
-            "spec.flavorFungibility.preference",
-        ),
     ],
 )
 def test_what_kueue_would_act_on_and_we_do_not_is_a_warning(field, path):
@@ -309,3 +310,74 @@ def test_what_kueue_would_act_on_and_we_do_not_is_a_warning(field, path):
     spec: {{{field}}}
     """
     assert said(read(text)[1]) == [("FIELD_NOT_HONOURED", path)]
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("{whenCanBorrow: Borrow, whenCanPreempt: Preempt}", ("MayStopSearch", "MayStopSearch")),
+        ("{whenCanBorrow: MayStopSearch}", ("MayStopSearch", "TryNextFlavor")),
+        ("{whenCanPreempt: MayStopSearch}", ("MayStopSearch", "MayStopSearch")),
+    ],
+)
+def test_the_search_of_flavors_is_read_in_both_spellings(field, expected):
+    text = f"""
+    apiVersion: kueue.x-k8s.io/v1beta1
+    kind: ClusterQueue
+    metadata: {{name: cq}}
+    spec: {{flavorFungibility: {field}}}
+    """
+    (spec,), diagnostics = read(text)
+    assert (spec.fungibility, diagnostics) == (FungibilitySpec(*expected), [])
+
+
+@pytest.mark.parametrize(
+    ("part", "code", "path"),
+    [
+        ("spec: {admissionScope: {admissionMode: x}}", "BAD_VALUE", "spec.admissionScope"),
+        ("spec: {admissionScope: {by: x}}", "UNKNOWN_FIELD", "spec.admissionScope"),
+        ("spec: {flavorFungibility: {preference: Luck}}", "BAD_VALUE", "spec.flavorFungibility"),
+        ("spec: {flavorFungibility: {whenCanBorrow: Preempt}}", "BAD_VALUE", "spec.flavorFung"),
+        *(
+            (f'annotations: {{gpuplatform.io/{key}: "{value}"}}', code, "metadata.annotations")
+            for key, value, code in (
+                ("minimum-runtime-seconds", "an hour", "BAD_QUANTITY"),
+                ("minimum-runtime-seconds", "-5", "BAD_QUANTITY"),
+                ("minimum-runtime-seconds", "99999999999", "BAD_QUANTITY"),
+                ("minimum-runtime-yields-to-own", "yes", "BAD_VALUE"),
+                ("priority-first", "1", "BAD_VALUE"),
+            )
+        ),
+    ],
+)
+def test_what_order_and_safety_cannot_be_is_said_at_its_place(part, code, path):
+    meta, spec = ("", part) if part.startswith("spec") else (part, "spec: {}")
+    text = f"""
+    apiVersion: kueue.x-k8s.io/v1beta2
+    kind: ClusterQueue
+    metadata: {{name: cq, {meta}}}
+    {spec}
+    """
+    _, (diagnostic,) = read(text)
+    assert (diagnostic.code, diagnostic.path.startswith(path)) == (code, True)
+
+
+@pytest.mark.parametrize("fairness", ["none", "share", "history"])
+def test_a_cohort_is_fair_where_an_annotation_says_so(fairness):
+    text = f"""
+    apiVersion: kueue.x-k8s.io/v1beta2
+    kind: Cohort
+    metadata: {{name: llm, annotations: {{gpuplatform.io/fairness: {fairness}}}}}
+    """
+    assert read(text) == ([CohortSpec("llm", fairness=fairness)], [])
+
+
+def test_a_fairness_that_nobody_knows_is_refused():
+    text = """
+    apiVersion: kueue.x-k8s.io/v1beta2
+    kind: Cohort
+    metadata: {name: llm, annotations: {gpuplatform.io/fairness: luck}}
+    """
+    _, (diagnostic,) = read(text)
+    where = "metadata.annotations[gpuplatform.io/fairness]"
+    assert (diagnostic.code, diagnostic.path, diagnostic.is_error) == ("BAD_VALUE", where, True)

@@ -37,7 +37,8 @@ def found(response):
 
 OF_QUEUES = (
     "cohort groups namespace_selector queueing_strategy stop_policy fair_weight preemption"
-    " reclaimable undeclared carried"
+    " reclaimable undeclared fungibility minimum_runtime_s yields_to_own admission_order"
+    " priority_first carried"
 )
 OF_COHORTS = "parent groups fair_weight fairness quota_source"
 
@@ -104,6 +105,12 @@ def groups(**cell):
         ({"fair_weight": "1_0"}, "/fair_weight", "BAD_TYPE"),
         ({"fair_weight": True}, "/fair_weight", "BAD_TYPE"),
         ({"fair_weight": -1}, "/fair_weight", "NEGATIVE"),
+        ({"minimum_runtime_s": "3600"}, "/minimum_runtime_s", "BAD_TYPE"),
+        ({"minimum_runtime_s": -1}, "/minimum_runtime_s", "NEGATIVE"),
+        ({"minimum_runtime_s": 2**31}, "/minimum_runtime_s", "OUT_OF_RANGE"),
+        ({"yields_to_own": "yes"}, "/yields_to_own", "BAD_TYPE"),
+        ({"admission_order": "age"}, "/admission_order", "BAD_VALUE"),
+        ({"fungibility": {}}, "/fungibility/preference", "REQUIRED"),
         ({"carried": []}, "/carried", "BAD_TYPE"),
         ({"namespace_selector": "x"}, "/namespace_selector", "BAD_TYPE"),
         (

@@ -5,7 +5,13 @@ from decimal import Decimal
 import pytest
 
 from queues import rules
-from queues.specs import FlavorQuotasSpec, PreemptionSpec, QuotaSpec, ResourceGroupSpec
+from queues.specs import (
+    FlavorQuotasSpec,
+    FungibilitySpec,
+    PreemptionSpec,
+    QuotaSpec,
+    ResourceGroupSpec,
+)
 from tests.queues.promises import GPU, group, queue
 from tests.queues.test_rules import found
 
@@ -172,6 +178,44 @@ def test_groups(groups, expected):
             id="a weight too small to keep",
         ),
         pytest.param(queue(fair_weight=Decimal(0)), [], id="weight 0 is legal"),
+        pytest.param(
+            queue(fungibility=FungibilitySpec(preference="PreemptionOverBorrowing")),
+            [("fungibility.preference", "needs_whole_search")],
+            id="to prefer evicting, every flavor must be looked at",
+        ),
+        pytest.param(
+            queue(
+                fungibility=FungibilitySpec(
+                    "TryNextFlavor", "TryNextFlavor", "PreemptionOverBorrowing"
+                )
+            ),
+            [],
+            id="evicting is preferred where every flavor is looked at",
+        ),
+        pytest.param(
+            queue(fungibility=FungibilitySpec("Sometimes", "Later", "Luck")),
+            [
+                ("fungibility.when_can_borrow", "unknown_choice"),
+                ("fungibility.when_can_preempt", "unknown_choice"),
+                ("fungibility.preference", "unknown_choice"),
+            ],
+            id="the search of flavors has known words",
+        ),
+        pytest.param(
+            queue(minimum_runtime_s=-1),
+            [("minimum_runtime_s", "out_of_range")],
+            id="no time is negative",
+        ),
+        pytest.param(
+            queue(minimum_runtime_s=2**31),
+            [("minimum_runtime_s", "out_of_range")],
+            id="a time has 32 bits",
+        ),
+        pytest.param(queue(minimum_runtime_s=3600, yields_to_own=True), [], id="an hour"),
+        pytest.param(
+            queue(admission_order="luck"), [("admission_order", "unknown_choice")], id="order"
+        ),
+        pytest.param(queue(admission_order="usage", priority_first=True), [], id="by usage"),
     ],
 )
 def test_cluster_queues(spec, expected):

@@ -218,6 +218,12 @@ PARENTS = {"root": None, "mid": "root", "leaf": "mid"}
     ("spec", "expected"),
     [
         pytest.param(CohortSpec("root"), [], id="a plain cohort"),
+        pytest.param(CohortSpec("root", fairness="history"), [], id="fair at the top"),
+        pytest.param(
+            CohortSpec("leaf", "root", fairness="history"),
+            [("fairness", "not_at_the_top")],
+            id="fairness is for the top of a tree to say",
+        ),
         pytest.param(CohortSpec("leaf", "later"), [], id="the parent may come later"),
         pytest.param(CohortSpec("root", "leaf"), [("parent", "cycle")], id="a cycle of three"),
         pytest.param(CohortSpec("root", "root"), [("parent", "cycle")], id="its own parent"),

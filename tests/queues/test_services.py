@@ -33,6 +33,7 @@ from queues.specs import (
     CohortSpec,
     FlavorQuotasSpec,
     FlavorSpec,
+    FungibilitySpec,
     LocalQueueSpec,
     NamespaceSpec,
     PreemptionSpec,
@@ -67,6 +68,11 @@ RICH_QUEUE = queue(
     preemption=PreemptionSpec("LowerPriority", "Any", "LowerPriority", 100),
     reclaimable=False,
     undeclared="IgnoreUndeclared",
+    fungibility=FungibilitySpec("TryNextFlavor", "TryNextFlavor", "PreemptionOverBorrowing"),
+    minimum_runtime_s=3600,
+    yields_to_own=True,
+    admission_order="usage",
+    priority_first=True,
     carried={"admissionChecks": ["budget"]},
 )
 SAVED = [
@@ -96,9 +102,15 @@ SAVED = [
     ),
     pytest.param(
         services.save_cohort,
-        CohortSpec("mid", "root", RICH_GROUPS, Decimal("0.5"), "history"),
+        CohortSpec("mid", "root", RICH_GROUPS, Decimal("0.5")),
         describe_cohort,
         id="cohort",
+    ),
+    pytest.param(
+        services.save_cohort,
+        CohortSpec("top", fairness="history"),
+        describe_cohort,
+        id="top cohort",
     ),
     pytest.param(services.save_cluster_queue, RICH_QUEUE, describe_cluster_queue, id="queue"),
     pytest.param(

@@ -4,6 +4,8 @@ from typing import Any
 
 import yaml
 
+from queues.manifests import kueue
+
 Document = dict[str, Any]
 POOL_LEVELS = ("gpuplatform.io/block", "gpuplatform.io/rack", "kubernetes.io/hostname")
 GPU = "nvidia.com/gpu"
@@ -54,13 +56,13 @@ def pool() -> list[Document]:
         priority("research", 0),
         priority("standard", 50),
         priority("production", 100),
-        cohort("company", {h100: (32, None, None)}),
+        cohort("company", {h100: (32, None, None)}, fairness="history"),
         cohort("research", {}, parent="company"),
         *(namespace(team) for team in ("vision", "speech", "bio", "search", "recsys", "robotics")),
         queue("search", "company", {h100: (96, 32, 64)}),
         queue("recsys", "company", {h100: (64, 32, NO_LIMIT), a100: (32, 16, NO_LIMIT)}),
         queue("robotics", "company", {a100: (64, 32, NO_LIMIT)}),
-        queue("vision", "research", {h100: (96, 64, NO_LIMIT)}),
+        queue("vision", "research", {h100: (96, 64, NO_LIMIT)}, safe_s=3_600),
         queue("speech", "research", {h100: (64, 32, NO_LIMIT)}),
         queue("bio", "research", {h100: (32, 32, NO_LIMIT), a100: (32, 32, NO_LIMIT)}),
         *(
@@ -136,16 +138,24 @@ def namespace(team: str) -> Document:
 Limits = tuple[int, int | None, int | None]  # nominal, borrowing limit, lending limit
 
 
-def cohort(name: str, quotas: dict[str, Limits], parent: str = "") -> Document:
-    """Return a cohort with its own quota."""
+def cohort(name: str, quotas: dict[str, Limits], parent: str = "", fairness: str = "") -> Document:
+    """Return a cohort with its own quota; the top one may say by what its tree shares."""
     spec: Document = {"parentName": parent} if parent else {}
     if quotas:
         spec["resourceGroups"] = [_group(quotas)]
-    return _kueue("Cohort", name, spec)
+    document = _kueue("Cohort", name, spec)
+    if fairness:
+        document["metadata"]["annotations"] = {kueue.FAIRNESS: fairness}
+    return document
 
 
-def queue(team: str, cohort: str, quotas: dict[str, Limits], reclaim: str = "Any") -> Document:
-    """Return a team's ClusterQueue ``cq-<team>`` with the recommended rights to evict."""
+def queue(
+    team: str, cohort: str, quotas: dict[str, Limits], reclaim: str = "Any", safe_s: int = 0
+) -> Document:
+    """Return a team's ClusterQueue ``cq-<team>`` with the recommended rights to evict.
+
+    ``safe_s``: for how many seconds its work is safe from eviction.
+    """
     document = _kueue(
         "ClusterQueue",
         f"cq-{team}",
@@ -161,6 +171,8 @@ def queue(team: str, cohort: str, quotas: dict[str, Limits], reclaim: str = "Any
         },
     )
     document["metadata"]["labels"] = {"gpuplatform.io/team": team}
+    if safe_s:
+        document["metadata"]["annotations"] = {kueue.MINIMUM_RUNTIME: str(safe_s)}
     return document
 
 

@@ -51,16 +51,16 @@ def play(moves: Iterable[Move], *, until: datetime) -> None:
     """Make the moves in order of time, and let running work end when it is due, until then."""
     waiting = sorted(moves, key=lambda move: move.at, reverse=True)
     world: World | None = None  # promises and nodes, read again after each edit
+    look: datetime | None = None  # when time alone changes what a cycle decides
     while True:
-        due = [waiting[-1].at] if waiting else []
-        end = next_end()
-        instant = min(due + ([end] if end else []), default=until)
+        due = waiting[-1].at if waiting else None
+        instant = min((at for at in (due, next_end(), look) if at), default=until)
         if instant >= until:
             return
         with clock.at(instant):
             while waiting and waiting[-1].at <= instant:
                 world = _make(waiting.pop(), world)
-            settle()
+            look = settle()
 
 
 def _make(move: Move, world: World | None) -> World | None:
@@ -82,17 +82,23 @@ def next_end() -> datetime | None:
     return min(ends, default=None)
 
 
-def settle() -> None:
+def settle() -> datetime | None:
     """Run backend and cycle in turn until nothing moves any more at this instant.
 
     A cycle admits all that fits, so another one is needed only when something gave room back.
+
+    Returns:
+        When time alone moves something again; None: never.
     """
+    look: datetime | None = None
     for _ in range(MOST_ROUNDS):
         reconcile()
         report = run_cycle()
+        look = report.look_again_at
         if not report.evicted:
             break
     reconcile()
+    return look
 
 
 def minutes_before(now: datetime, minutes: float) -> datetime:

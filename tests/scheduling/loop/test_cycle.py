@@ -102,7 +102,7 @@ def test_the_owner_gets_its_quota_back_and_the_borrower_its_turn(three_teams):
     assert (evicted.reason, evicted.other, evicted.facts) == (
         "Preempted",
         owner,
-        {"gpus": 2, "right": "InCohortReclamation"},
+        {"gpus": 2, "right": "InCohortReclamation", "lost_gpu_hours": 2.0},
     )
     assert reconcile().released == 1
     assert run_cycle().lines == ("admitted ns-plataforma/serve (1x1 GPUs) on h100-node-01",)

@@ -37,7 +37,7 @@ def test_a_gang_that_is_content_with_fewer_pods_starts_with_what_fits(clock):
     gang = work("datos", "train", pods=8)
     PodSet.objects.filter(workload=gang).update(min_count=4)
     report = run_cycle()
-    assert report.lines == ("admitted ns-datos/train (6x1 GPUs) on h100-node-01..02",)
+    assert report.lines == ("admitted ns-datos/train (6x1 GPUs, 6 of 8 pods) on h100-node-01..02",)
     assert gang.events.get(kind="admitted").facts["gpus"] == 6
     assert sum(Placement.objects.values_list("count", flat=True)) == 6
     reconcile()

@@ -293,3 +293,11 @@ def test_a_deployment_that_would_be_stored_too_often_is_refused() -> None:
     (part,) = parts_of(body)
 
     assert ("OUT_OF_RANGE", "spec.replicas") in [(d.code, d.path) for d in part.diagnostics]
+
+
+@pytest.mark.parametrize(("said", "expected"), [("false", False), ("true", True), ("", True)])
+def test_what_volcano_calls_not_preemptable_is_never_evicted(said: str, expected: bool) -> None:
+    notes = {"volcano.sh/preemptable": said} if said else {}
+    (part,) = parts_of(job(labels=QUEUE, annotations=notes))
+
+    assert (part.specs[0].preemptible, codes(part)) == (expected, [])

@@ -1,0 +1,161 @@
+"""Whose turn it is, shown where people look: the cohort, the queue, the workload."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from queues.models import ClusterQueue, Cohort
+from scheduling.cycle import run_cycle
+from scheduling.models import Cycle, Workload
+from scheduling.scaling import change_workload
+from scheduling.specs import PodSetChange, WorkloadChange
+from tests.pages.conftest import decide
+from tests.pages.test_editors import posted
+from tests.scheduling.loop import world
+
+pytestmark = pytest.mark.django_db
+
+
+def words(response):
+    return " ".join(re.sub(r"<[^>]+>", " ", response.text).split())
+
+
+@pytest.fixture
+def fair(platform):
+    """Both teams wait; Datos has held 12 GPUs for an hour, IA two."""
+    Cohort.objects.filter(name="llm").update(fairness="history")
+    world.work("ia", "large", pods=3, gpus=4)
+    past = timezone.now() - timedelta(hours=1)
+    for row in (platform.train, platform.secret):
+        row.usage.update(started_at=past)
+    Cycle.objects.all().delete()
+    decide()
+    return platform
+
+
+def test_the_cohort_says_who_goes_next_and_why(fair, ada, signed_in):
+    page = signed_in(ada).get(reverse("cohort", args=["llm"]))
+    said = words(page)
+    assert "cq-ia goes next: it holds no more than its own." in said
+    children = page.context["page"].turns.children
+    assert [(c.name, c.turn, c.waiting, c.borrows) for c in children] == [
+        ("cq-ia", 1, 1, False),
+        ("cq-datos", 2, 1, True),
+    ]
+    assert [round(c.hours) for c in children] == [2, 12]
+    assert "history: least decayed GPU-hours first" in said
+
+
+def test_a_team_sees_its_own_turn_and_nobody_elses(fair, lea, signed_in):
+    browser = signed_in(lea)
+    cohort = words(browser.get(reverse("cohort", args=["llm"])))
+    assert "Another team goes next." in cohort
+    assert "cq-ia" not in cohort.replace("now from cq-ia", "")  # who lends is told
+    queue = words(browser.get(reverse("queue", args=["cq-datos"])))
+    assert "Turn in the cohort 2 of 2 12.0 GPU-hours of late, weight 1" in queue
+    assert "cq-ia" not in queue.replace("from cq-ia", "")
+
+
+def test_without_fairness_nothing_is_said_about_turns(platform, ada, signed_in):
+    browser = signed_in(ada)
+    assert "Whose turn it is" not in browser.get(reverse("cohort", args=["llm"])).text
+    assert "Turn in the cohort" not in browser.get(reverse("queue", args=["cq-datos"])).text
+
+
+def test_safety_and_order_stand_on_the_page_of_the_queue(platform, ada, signed_in):
+    ClusterQueue.objects.filter(name="cq-datos").update(
+        minimum_runtime_s=5_400, yields_to_own=True, admission_order="usage", priority_first=True
+    )
+    said = words(signed_in(ada).get(reverse("queue", args=["cq-datos"])))
+    assert "Safe from eviction for 1 h 30 min yields to its own higher priority" in said
+    assert "Order inside the queue the local queue that used least goes first" in said
+
+
+@pytest.fixture
+def contest(db):
+    """Two GPUs are free, each team waits for both; Datos asked first and has used 8 hours."""
+    world.nodes(1, gpus=2)
+    Cohort.objects.create(name="llm")
+    for name in ("datos", "ia"):
+        world.queue(name, 2, cohort="llm")
+    past = world.work("datos", "past", gpus=2)
+    run_cycle("test")
+    now = timezone.now()
+    past.usage.update(started_at=now - timedelta(hours=5), ended_at=now - timedelta(hours=1))
+    past.admissions.update(released_at=now)
+    Workload.objects.update(status="finished", outcome="succeeded")
+    Cycle.objects.all().delete()
+    for name in ("datos", "ia"):
+        world.work(name, f"{name}-next", gpus=2)
+
+
+def effects(answer):
+    """Return who starts or waits because of the edit."""
+    found = (finding for finding in answer.context["findings"] if "names" in finding.numbers)
+    return {finding.code: finding.numbers["names"] for finding in found}
+
+
+def test_checking_a_cohort_says_what_its_fairness_would_change(contest, ada, signed_in):
+    browser, path = signed_in(ada), reverse("cohort-edit", args=["llm"])
+    answer = browser.post(path, posted(browser.get(path), fairness="history", check="1"))
+    assert answer.status_code == 200
+    told = effects(answer)
+    assert told == {"EDIT_STARTS": "ns-ia/ia-next", "EDIT_KEEPS_WAITING": "ns-datos/datos-next"}
+    assert Cohort.objects.get(name="llm").fairness == "none"
+
+
+def test_checking_a_weight_says_what_it_would_change(contest, ada, signed_in):
+    Cohort.objects.update(fairness="history")
+    past = Workload.objects.get(name="past").usage.get()
+    past.pk, past.cluster_queue, past.amount = None, "cq-ia", 1
+    past.save(force_insert=True)
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
+    answer = browser.post(path, posted(browser.get(path), fair_weight="4", check="1"))
+    told = effects(answer)
+    assert told == {"EDIT_STARTS": "ns-datos/datos-next", "EDIT_KEEPS_WAITING": "ns-ia/ia-next"}
+
+
+def test_an_eviction_says_how_much_work_it_cost(platform, ada, signed_in):
+    platform.train.admissions.update(admitted_at=timezone.now() - timedelta(hours=2))
+    ClusterQueue.objects.filter(name="cq-datos").update(stop_policy="HoldAndDrain")
+    run_cycle("test")
+    said = words(signed_in(ada).get(reverse("workload", args=[platform.train.uid])))
+    assert "24 GPU-hours of work since its last checkpoint, or its start, lost." in said
+
+
+def test_a_running_workload_says_what_it_asks_to_become(platform, ada, signed_in):
+    Workload.objects.filter(pk=platform.secret.pk).update(elastic=True)
+    platform.ia.quotas.update(nominal=40)
+    change = WorkloadChange((PodSetChange("worker", 4),))
+    change_workload(platform.secret.uid, change, actor=None)
+    run_cycle("test")
+    browser = signed_in(ada)
+    said = words(browser.get(reverse("workload", args=[platform.secret.uid])))
+    assert "It runs with 1 pods and asks for 4" in said
+    assert "GANG_NO_FIT" in said
+    assert "Asks for more pods From 1 to 4 pods." in said
+    waiting = words(browser.get(reverse("queue", args=["cq-ia"])))
+    assert "Nobody waits here." in waiting
+
+
+def test_who_loses_a_turn_is_told_to_whom_and_teams_no_foreign_names(
+    contest, ada, lea, signed_in, token_of
+):
+    Cohort.objects.update(fairness="history")
+    run_cycle("test")
+    waits = Workload.objects.get(name="datos-next")
+    assert waits.status == "pending"
+    admin = words(signed_in(ada).get(reverse("workload", args=[waits.uid])))
+    assert "cq-ia goes first in llm: of late it has used 0.2 GPU-hours for 2 promised" in admin
+    assert "cq-datos has used 7.9 for 2" in admin
+    headers = {"Authorization": token_of(lea)}
+    answer = Client().get(f"/api/v1/workloads/{waits.uid}/", headers=headers).json()
+    told = next(b for b in answer["blockers"] if b["code"] == "USED_MORE")
+    assert "another team goes first in llm" in told["sentence"]
+    first = Workload.objects.get(name="ia-next")
+    assert "cq-ia" not in str(answer["blockers"])
+    assert str(first.uid) not in str(answer["blockers"])
