@@ -16,13 +16,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from finops.allocation import bill as allocation
 from finops.allocation.apportion import apportion
-from finops.allocation.facts import Facts, policy_in_force
-from finops.allocation.facts import IdlePolicy as AllocationPolicy
-from finops.allocation.metering import clip, cut_by_day, hours_between
+from finops.allocation.draft import bill as allocation
+from finops.allocation.draft.facts import Facts, policy_in_force
+from finops.allocation.draft.facts import IdlePolicy as AllocationPolicy
+from finops.allocation.draft.metering import clip, cut_by_day, hours_between
+from finops.allocation.draft.pricing import PriceList
 from finops.allocation.money import ZERO, InvalidFieldError
-from finops.allocation.pricing import PriceList
 from finops.loader import OPEN, first_metered_at, has_facts, load_facts, stale_periods
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy

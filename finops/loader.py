@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, F, Min, OuterRef, Q, QuerySet
 
-from finops.allocation.facts import (
+from finops.allocation.draft.facts import (
     CapacityFact,
     Facts,
     Holding,
@@ -19,9 +19,9 @@ from finops.allocation.facts import (
     UsageFact,
     Window,
 )
-from finops.allocation.metering import clip
+from finops.allocation.draft.metering import clip
+from finops.allocation.draft.pricing import PriceList
 from finops.allocation.money import HOURS_PLACES, ZERO, round_half_up
-from finops.allocation.pricing import PriceList
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
 from finops.specs import EVERY_FLAVOR, NodeShape

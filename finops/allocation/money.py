@@ -1,5 +1,6 @@
 """Exact numbers: rounding once, at the edge, and refusal of anything inexact."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,6 +11,11 @@ HOURS_PLACES = 6  # quantities of a bill line
 RATE_PLACES = 8  # prices as stored, NUMERIC(18,8)
 
 Exact = Decimal | Fraction | int
+
+
+def exact_sum(values: Iterable[Fraction | int]) -> Fraction:
+    """Return the sum of exact numbers; of none, zero."""
+    return sum(values, ZERO) + ZERO
 
 
 class InvalidFieldError(ValueError):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import cast
 
-from finops.allocation.bill import month_bill
-from finops.allocation.facts import Facts, policy_in_force
-from finops.allocation.facts import IdlePolicy as AllocationPolicy
+from finops.allocation.draft.bill import month_bill
+from finops.allocation.draft.facts import Facts, policy_in_force
+from finops.allocation.draft.facts import IdlePolicy as AllocationPolicy
 from finops.loader import load_facts
 from finops.models.bills import IdlePolicy
 from finops.selectors.bills import NOTHING, MonthView

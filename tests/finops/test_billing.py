@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from finops import billing
-from finops.allocation import facts as allocation_facts
+from finops.allocation.draft import facts as allocation_facts
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy
 from gpuplatform.common.models import AuditEntry

@@ -9,7 +9,7 @@ import pytest
 import time_machine
 
 from finops import billing, charts
-from finops.allocation.facts import policy_in_force
+from finops.allocation.draft.facts import policy_in_force
 from finops.models import Bill, BillingPeriod, BillLine
 from finops.selectors import bills
 from finops.selectors.prices import loan_sums, open_loans

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 from hypothesis import strategies as st
 
-from finops.allocation.bill import BillLine, MonthBill
-from finops.allocation.facts import (
+from finops.allocation.draft.bill import BillLine, MonthBill
+from finops.allocation.draft.facts import (
     CapacityFact,
     Facts,
     Holding,

@@ -7,9 +7,9 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finops.allocation.bill import month_bill
-from finops.allocation.facts import Facts, Policy
-from finops.allocation.metering import clip, hours_between
+from finops.allocation.draft.bill import month_bill
+from finops.allocation.draft.facts import Facts, Policy
+from finops.allocation.draft.metering import clip, hours_between
 from finops.allocation.money import CENT, round_half_up
 from tests.finops.allocation.month_facts import END, START, months, policies_st
 

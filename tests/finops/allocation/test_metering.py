@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finops.allocation.facts import Period, PriceFact, Window
-from finops.allocation.metering import gpu_hours, gpu_hours_by_day, hours_between
-from finops.allocation.pricing import PriceList
+from finops.allocation.draft.facts import Period, PriceFact, Window
+from finops.allocation.draft.metering import gpu_hours, gpu_hours_by_day, hours_between
+from finops.allocation.draft.pricing import PriceList
 from tests.finops.allocation.month_facts import END, JUNE, START, ZONES, june, price_lists, windows
 
 MADRID = ZoneInfo("Europe/Madrid")

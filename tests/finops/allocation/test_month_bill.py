@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from finops.allocation.bill import FlavorHours, month_bill
-from finops.allocation.facts import (
+from finops.allocation.draft.bill import FlavorHours, month_bill
+from finops.allocation.draft.facts import (
     CapacityFact,
     Facts,
     Period,
@@ -15,7 +15,7 @@ from finops.allocation.facts import (
     QuotaFact,
     UsageFact,
 )
-from finops.allocation.findings import Finding
+from finops.allocation.draft.findings import Finding
 from finops.allocation.money import InvalidFieldError
 from tests.finops.allocation.month_facts import (
     JUNE,

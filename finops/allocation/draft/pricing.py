@@ -8,8 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
-from finops.allocation.facts import PriceFact, Window
-from finops.allocation.metering import clip, hours_between
+from finops.allocation.draft.facts import PriceFact, Window
+from finops.allocation.draft.metering import clip, hours_between
 from finops.allocation.money import ZERO
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from finops.allocation.facts import Period, Window
+from finops.allocation.draft.facts import Period, Window
 
 _MICROSECOND = timedelta(microseconds=1)
 _MICROSECONDS_PER_HOUR = timedelta(hours=1) // _MICROSECOND

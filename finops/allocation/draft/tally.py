@@ -8,8 +8,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from finops.allocation.draft.pricing import PricedPiece
 from finops.allocation.money import ZERO
-from finops.allocation.pricing import PricedPiece
 
 Origin = Literal["direct", "idle", "over_allocation"]
 LineKind = Literal[

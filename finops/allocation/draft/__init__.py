@@ -1,0 +1,1 @@
+"""The draft bill's arithmetic, as the pages use it today."""
