@@ -19,8 +19,9 @@ LONGEST_NUMBER = 60  # digits; no amount, quantity or price comes near
 Reader = Callable[[object], Any]
 
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 _INSTANT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})"
+    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_CLOCK}:[0-5][0-9](\.[0-9]{{1,6}})?(Z|[+-]{_CLOCK})"
 )
 _FRACTION = re.compile(r"\.([0-9]+)")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -39,8 +39,9 @@ class Finding:
 
     @property
     def order(self) -> tuple[object, ...]:
-        """The order of findings: code, subject, numbers."""
-        return (self.code, sorted(self.subject.items()), sorted(self.numbers.items()))
+        """The order of findings: code, subject, numbers, and the cause as the last key."""
+        subject, numbers = sorted(self.subject.items()), sorted(self.numbers.items())
+        return (self.code, subject, numbers, self.cause or "")
 
 
 def missing_coverage(ground: Ground) -> Iterator[Finding]:
