@@ -4,15 +4,16 @@
 order of rows, give the same bill. Every step is exact; cents are made once, in ``lines``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 
 from finops.allocation import findings, places
 from finops.allocation.direct import Used, by_place, used
-from finops.allocation.facts import Facts
+from finops.allocation.facts import Facts, Number
 from finops.allocation.findings import Finding
 from finops.allocation.ground import Ground, ground
-from finops.allocation.idle import Idle, share_idle
+from finops.allocation.idle import Idle, idle_by_day, share_idle
 from finops.allocation.ledger import Ledger, LineKey
 from finops.allocation.lines import Bill, Line, Sources, to_cents
 from finops.allocation.memo import Memo, memo
@@ -33,14 +34,16 @@ class Outcome:
     sources: Sources
     memo: Memo
     findings: tuple[Finding, ...]
+    idle_by_day: Mapping[str, Mapping[date, Number]]  # cluster -> local day -> money, where asked
 
 
-def chargeback(facts: Facts) -> Outcome:
+def chargeback(facts: Facts, *, by_day: bool = False) -> Outcome:
     """Bill the period of ``facts``, which ``reading`` or ``checks`` found free of problems.
 
+    ``by_day`` tells lines of metered use day by day as well, and changes no amount.
     Costs O(n log n) in the facts, times the slots that a row lasts through.
     """
-    base = ground(facts)
+    base = ground(facts, by_day=by_day)
     consumed = used(base)
     idle = Idle(base, consumed)
     rows = token_rows(base)
@@ -65,7 +68,8 @@ def chargeback(facts: Facts) -> Outcome:
         *(Finding("zero_weights", "info", {"ref": item}) for item in unweighted),
     ]
     found.sort(key=lambda one: one.order)
-    return Outcome(facts, bill.lines, bill.sources, shown, tuple(found))
+    days = idle_by_day(base, consumed)
+    return Outcome(facts, bill.lines, bill.sources, shown, tuple(found), days)
 
 
 def _adjust(facts: Facts, ledger: Ledger) -> None:

@@ -14,7 +14,7 @@ Keyed = Iterable[tuple[str, Hashable]]
 def contradictions(facts: Facts) -> Iterator[Problem]:
     """Yield every contradiction, by path and code, in no order."""
     yield from _duplicates(facts)
-    yield from _overlaps(facts)
+    yield from overlaps(facts)
     yield from _teams(facts)
     yield from _currencies(facts)
     yield from _prices(facts)
@@ -50,7 +50,8 @@ def _repeated(name: str, keys: Iterable[Hashable]) -> Iterator[Problem]:
         seen.add(key)
 
 
-def _overlaps(facts: Facts) -> Iterator[Problem]:
+def overlaps(facts: Facts) -> Iterator[Problem]:
+    """Yield the rows whose window shares time with an earlier one of the same key."""
     keyed: dict[str, tuple[Sequence[Dated], list[Hashable]]] = {
         "mappings": (
             facts.mappings,

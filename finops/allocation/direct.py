@@ -148,6 +148,9 @@ def _charge(ground: Ground, found: Used, piece: _Piece, key: LineKey, amount: Nu
     if ground.facts.policy.detail == "workload":
         part = tally.workloads.setdefault(use.workload, Tally())
         part.add(quantity * key.unit_price, quantity)
+    if ground.dates:
+        part = tally.days.setdefault(ground.dates[piece.slot], Tally())
+        part.add(quantity * key.unit_price, quantity)
 
 
 # ---- rows of OpenCost ------------------------------------------------------------------------

@@ -213,6 +213,11 @@ def _finding(finding: Finding) -> Json:
 
 def _numbers(numbers: Mapping[str, Number]) -> Json:
     return {
-        name: int(value) if name in _COUNTS else shown(value, _PLACES.get(name, COSTS))
+        name: int(value) if name in _COUNTS else shown_number(name, value)
         for name, value in numbers.items()
     }
+
+
+def shown_number(name: str, value: Number) -> str:
+    """Return a number of a finding with the decimals of its name."""
+    return shown(value, 0 if name in _COUNTS else _PLACES.get(name, COSTS))

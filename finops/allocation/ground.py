@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import chain
 
 from finops.allocation.facts import Capacity, Facts, Instant, Iron, Price, Quota, Usage
 from finops.allocation.ledger import Pool, Resource
 from finops.allocation.loans import Metered, meter
 from finops.allocation.ownership import Owners
-from finops.allocation.timeline import Coverage, InForce, Slots, Span, edges, midnights
+from finops.allocation.timeline import Coverage, InForce, Slots, Span, edges, local_date, midnights
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Ground:
 
     facts: Facts
     slots: Slots
-    days: tuple[int, ...]  # by slot: which local day of the period, 0 throughout where none
+    days: tuple[int, ...]  # by slot: which local day idle is shared in, 0 throughout where none
+    dates: tuple[date, ...]  # by slot, where a bill is told day by day; else empty
     owners: Owners
     prices: InForce[str, Price]
     loaded: "Loaded"
@@ -88,18 +90,19 @@ def _clusters(facts: Facts) -> set[str]:
     return {row.cluster for rows in listed for row in rows}
 
 
-def ground(facts: Facts) -> Ground:
-    """Cut the period and meter it."""
+def ground(facts: Facts, *, by_day: bool = False) -> Ground:
+    """Cut the period and meter it; ``by_day`` at every local midnight as well."""
     loaded = Loaded(facts)
-    by_day = facts.policy.idle_basis == "day"
-    days = midnights(facts.period) if by_day else []
+    shares_by_day = facts.policy.idle_basis == "day"
+    days = midnights(facts.period) if by_day or shares_by_day else []
     dated = (facts.mappings, facts.namespaces, facts.prices, facts.shared)
     cuts = [*edges(chain(*dated)), *loaded.edges(facts), *days]
     slots = Slots(facts.period, cuts)
     return Ground(
         facts=facts,
         slots=slots,
-        days=tuple(_days(slots, days)),
+        days=tuple(_days(slots, days if shares_by_day else [])),
+        dates=tuple(local_date(facts.period, start) for start in slots.starts) if by_day else (),
         owners=Owners(facts),
         prices=InForce((price.flavor, price) for price in facts.prices),
         loaded=loaded,

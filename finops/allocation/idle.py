@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from datetime import date
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -126,6 +127,8 @@ def _by_cost(idle: Idle, pool: Pool, ledger: Ledger) -> None:
 def _evenly(ground: Ground, pool: Pool, amount: Number, ledger: Ledger) -> None:
     teams = ground.facts.teams
     key = LineKey("idle_share", cluster=pool.cluster)
+    if not teams:  # facts from rows may know none
+        _add(ledger, "idle_unattributed", pool.cluster, amount)
     for team in teams:
         ledger.add("idle", places.team(team.id), key, Fraction(amount) / len(teams))
 
@@ -167,6 +170,21 @@ def _owned_by(ground: Ground, metered: Metered, queue: str, slot: int, ledger: L
 
 def _is_loaded(ground: Ground, cluster: str, slot: int) -> bool:
     return ground.loaded.billed(cluster, ground.start(slot))
+
+
+def idle_by_day(ground: Ground, used: Used) -> dict[str, dict[date, Number]]:
+    """Return by cluster and local day what was paid for and not used, in money; any sign."""
+    found: dict[str, dict[date, Number]] = defaultdict(lambda: defaultdict(int))
+    if not ground.dates:
+        return {}
+    for row in ground.facts.capacity:
+        for slot, length in ground.slots.of(row):
+            price = ground.price(row.flavor, slot).gpu_hour
+            found[row.cluster][ground.dates[slot]] += hours(row.gpus * price * length)
+    for (pool, _, _), tally in used.direct.items():
+        for day, part in tally.days.items():
+            found[pool.cluster][day] -= part.amount
+    return {cluster: dict(days) for cluster, days in found.items()}
 
 
 def over_allocated(ground: Ground, idle: Idle) -> Mapping[tuple[str, str, Resource], Number]:

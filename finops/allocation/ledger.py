@@ -5,6 +5,7 @@ Source of the key fields and of their order: FORMAT.md 6.
 
 from collections import defaultdict
 from collections.abc import Iterator
+from datetime import date
 from typing import Literal, NamedTuple
 
 from finops.allocation.facts import Number
@@ -47,14 +48,15 @@ class LineKey(NamedTuple):
 
 
 class Tally:
-    """Exact quantity and amount of a line; ``workloads`` where the line is told apart by them."""
+    """Exact quantity and amount of a line, told apart by workload and by day where asked for."""
 
-    __slots__ = ("amount", "quantity", "workloads")
+    __slots__ = ("amount", "days", "quantity", "workloads")
 
     def __init__(self) -> None:
         self.quantity: Number = 0
         self.amount: Number = 0
         self.workloads: dict[str, Tally] = {}
+        self.days: dict[date, Tally] = {}
 
     def add(self, amount: Number, quantity: Number = 0) -> None:
         """Add an amount and what it was for."""
@@ -62,10 +64,12 @@ class Tally:
         self.quantity += quantity
 
     def absorb(self, other: "Tally") -> None:
-        """Add another tally and its workloads."""
+        """Add another tally and its parts."""
         self.add(other.amount, other.quantity)
         for workload, part in other.workloads.items():
             self.workloads.setdefault(workload, Tally()).add(part.amount, part.quantity)
+        for day, part in other.days.items():
+            self.days.setdefault(day, Tally()).add(part.amount, part.quantity)
 
     def __bool__(self) -> bool:
         return bool(self.amount or self.quantity)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -41,16 +42,27 @@ class Child:
 
 
 @dataclass(frozen=True, slots=True)
+class DayPart:
+    """The part of a line that fell on one local day."""
+
+    day: date
+    quantity: Fraction
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a bill: exact quantity, amount in cents."""
+    """One line of a bill: amount in cents, and what it is a rounding of; exact quantity."""
 
     account: Account
     origin: Origin
     key: LineKey
     quantity: Fraction
     amount: Decimal
+    exact: Fraction
     is_hidden: bool = False
     children: tuple[Child, ...] = ()
+    days: tuple[DayPart, ...] = ()
 
     @property
     def unit(self) -> str | None:
@@ -92,8 +104,10 @@ def to_cents(
         lines += _split(facts, totals[source], tallies)
     for transfer in moved:
         quantity = Fraction(transfer.quantity)
-        line = Line(transfer.account, "transfer", transfer.key, quantity, transfer.amount)
-        lines.append(line)
+        exact = Fraction(transfer.amount)  # rounded once, and a source of nothing
+        lines.append(
+            Line(transfer.account, "transfer", transfer.key, quantity, transfer.amount, exact)
+        )
     lines.sort(key=lambda line: (line.account, line.origin, line.key.order, line.amount))
     return Bill(tuple(lines), _sources(totals, fixed))
 
@@ -132,8 +146,10 @@ def _split(
             key,
             Fraction(tally.quantity),
             cents[paths[origin, account, key]],
+            Fraction(tally.amount),
             is_hidden=is_hiding and key.line_type == "idle",
             children=_children(tally, cents[paths[origin, account, key]]),
+            days=_days(tally, cents[paths[origin, account, key]]),
         )
         for (origin, account, key), tally in tallies.items()
     ]
@@ -148,4 +164,13 @@ def _children(tally: Tally, amount: Decimal) -> tuple[Child, ...]:
     return tuple(
         Child(name, Fraction(tally.workloads[name].quantity), cents[name])
         for name in sorted(tally.workloads)
+    )
+
+
+def _days(tally: Tally, amount: Decimal) -> tuple[DayPart, ...]:
+    if not tally.days:
+        return ()
+    cents = split_cents(amount, {day: Fraction(part.amount) for day, part in tally.days.items()})
+    return tuple(
+        DayPart(day, Fraction(tally.days[day].quantity), cents[day]) for day in sorted(tally.days)
     )

@@ -13,6 +13,12 @@ RATE_PLACES = 8  # prices as stored, NUMERIC(18,8)
 Exact = Decimal | Fraction | int
 
 
+def exact(value: Decimal) -> Fraction | int:
+    """Return a decimal number as it is, whole where it is whole."""
+    found = Fraction(value)
+    return found.numerator if found.denominator == 1 else found
+
+
 def exact_sum(values: Iterable[Fraction | int]) -> Fraction:
     """Return the sum of exact numbers; of none, zero."""
     return sum(values, ZERO) + ZERO

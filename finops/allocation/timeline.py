@@ -125,6 +125,18 @@ class Coverage:
         place = bisect_right(self._starts, when) - 1
         return place >= 0 and when < self._ends[place]
 
+    def gaps(self, window: Span) -> list[Span]:
+        """Return what is not covered of a window."""
+        found: list[Span] = []
+        reached = window.start
+        for start, end in zip(self._starts, self._ends, strict=True):
+            if reached < min(start, window.end):
+                found.append(Span(reached, min(start, window.end)))
+            reached = max(reached, end)
+        if reached < window.end:
+            found.append(Span(reached, window.end))
+        return found
+
     def within(self, period: Period) -> list[Span]:
         """Return what is covered of a period."""
         cut = (
@@ -169,6 +181,11 @@ def edges(facts: Iterable[Dated]) -> Iterator[Instant]:
             yield fact.start
         if fact.end is not None:
             yield fact.end
+
+
+def local_date(period: Period, at: Instant) -> date:
+    """Return the day that an instant lies in, as the period's time zone counts days."""
+    return moment(at).astimezone(ZoneInfo(period.time_zone)).date()
 
 
 def midnights(period: Period) -> list[Instant]:

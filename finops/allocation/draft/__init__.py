@@ -1,1 +1,0 @@
-"""The draft bill's arithmetic, as the pages use it today."""
