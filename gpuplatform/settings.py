@@ -39,6 +39,8 @@ def secret_key(home: Path) -> str:
 HOME = Path(env("GPUPLATFORM_HOME", str(BASE_DIR / ".gpuplatform")))
 HOME.mkdir(mode=0o700, parents=True, exist_ok=True)
 SECRET_KEY = secret_key(HOME)
+# Corpora and traces that benches read; they are no part of a release.
+SHARED_DATA = Path(env("GPUPLATFORM_SHARED", str(BASE_DIR.parent / "shared"))) / "data"
 DEBUG = env_bool("DEBUG")
 ALLOWED_HOSTS = env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1],testserver").split(",")
 CSRF_TRUSTED_ORIGINS = [origin for origin in env("CSRF_TRUSTED_ORIGINS").split(",") if origin]

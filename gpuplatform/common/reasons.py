@@ -6,6 +6,7 @@ code; amounts come with a ``resource`` and are written the way people say them.
 """
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from string import Formatter
 from typing import Any
 
@@ -31,6 +32,8 @@ AMOUNTS = (
     "amount",
     "missing",
 )
+INSTANTS = ("until",)  # seconds since the epoch
+LAST_INSTANT = 253_402_300_799  # of the year 9999: later ones cannot be written
 
 
 def describe_amount(resource: str, amount: int) -> str:
@@ -126,7 +129,15 @@ def _words(numbers: Mapping[str, Any]) -> _Numbers:
     for key in AMOUNTS:
         if isinstance(words.get(key), int):
             words[key] = describe_amount(resource, words[key])
+    for key in INSTANTS:
+        if isinstance(words.get(key), int):
+            words[key] = _describe_instant(words[key])
     return words
+
+
+def _describe_instant(instant: int) -> str:
+    at = datetime.fromtimestamp(min(instant, LAST_INSTANT), UTC)
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 REGISTRY: dict[str, Reason] = {

@@ -44,6 +44,11 @@ WORKLOADS: dict[str, Reason] = {
     "FLAVOR_MISMATCH:FlavorNotFound": Reason(
         ERROR, _("The flavor {flavor} of the queue does not exist."), _("Create the flavor.")
     ),
+    "FLAVOR_MISMATCH:NodeAffinity": Reason(
+        ERROR,
+        _("The labels of flavor {flavor} do not match the node affinity of the pods."),
+        _("Change the affinity, or use a queue with another flavor."),
+    ),
     "FLAVOR_MISMATCH:TopologyLevelNotFound": Reason(
         ERROR,
         _("The topology of flavor {flavor} has no level {level}."),

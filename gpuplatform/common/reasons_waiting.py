@@ -112,6 +112,14 @@ BLOCKERS: dict[str, Reason] = {
         WARNING,
         _("What is free is kept for a workload that room was made for."),
     ),
+    "MINIMUM_RUNTIME": Reason(
+        WARNING,
+        _(
+            "Running workloads could give way to it, but {victims} of them have not yet run for as"
+            " long as their queue grants."
+        ),
+        _("It is looked at again at {until}, when enough of them may be stopped."),
+    ),
 }
 
 # Why an admission was lost (``admission.md`` 2.1, 2.3).
@@ -120,6 +128,9 @@ EVICTIONS: dict[str, Reason] = {
     "NodeFailures": Reason(WARNING, _("A node under it failed.")),
     "ClusterQueueStopped": Reason(WARNING, _("Its cluster queue was drained.")),
     "LocalQueueStopped": Reason(WARNING, _("Its local queue was drained.")),
+    "Outgrown": Reason(
+        WARNING, _("Pods that had ended came back, and others hold their quota by now.")
+    ),
     "Deactivated": Reason(WARNING, _("It was deactivated.")),
     "InClusterQueue": Reason(INFO, _("A workload of higher priority in the same queue.")),
     "InCohortReclamation": Reason(INFO, _("The owner took its lent quota back.")),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from scheduling.engine.affinity import admits_node
 from scheduling.engine.snapshot import Flavor, Node, PodSet, Snapshot, Taint, Toleration
 from scheduling.engine.topology import path_of, topology_of
 
@@ -89,7 +90,7 @@ class Atlas:
         """Return the nodes that may take pods of ``pod_set`` under these flavors.
 
         A flavor without any node in the snapshot asks for none (quota only). Cost: O(nodes)
-        once for each combination of flavors, selector and tolerations.
+        once for each combination of flavors, selector, tolerations and affinity.
         """
         names = tuple(sorted(set(flavors)))
         key = (
@@ -97,6 +98,7 @@ class Atlas:
             tuple(sorted(pod_set.node_selector.items())),
             pod_set.tolerations,
             pod_set.topology,
+            pod_set.affinity,
         )
         if key not in self._suitable:
             self._suitable[key] = self._look(pod_set, names)
@@ -143,5 +145,7 @@ def exclusion(node: Node, pod_set: PodSet, flavors: tuple[Flavor, ...]) -> tuple
         return "cordoned", ""
     if not pod_set.node_selector.items() <= node.labels.items():
         return "selector", ""
+    if not admits_node(pod_set.affinity, node):
+        return "affinity", ""
     taint = untolerated(node.taints, pod_set, flavors)
     return ("taint", taint_text(taint)) if taint else ("", "")

@@ -7,14 +7,16 @@ alone, so earlier victims that have not left yet are never the reason for a furt
 """
 
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.journal import Journal, Trial
+from scheduling.engine.partial import grants
 from scheduling.engine.placement import FreeCapacity
-from scheduling.engine.quota import QuotaKey, QuotaLedger, QuotaNode, queue_key, quota_tree
-from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
+from scheduling.engine.quota import QuotaLedger
+from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Snapshot, Workload
+from scheduling.engine.standing import standing
+from scheduling.engine.tree import QuotaKey, QuotaTree, queue_key, quota_tree
 from scheduling.engine.usage import charged, paired, pod_footprint
 
 
@@ -27,6 +29,7 @@ class Side:
 
 
 Sides = tuple[Side, ...]
+Charge = tuple[tuple[FlavorResource, int], ...]
 
 
 class Books:
@@ -42,41 +45,62 @@ class Books:
         self.coming: Sides = (self.soon,)
         self.staying = QuotaLedger(tree, self._journal)
         self.atlas = atlas
+        self._keys = {name: queue_key(name) for name in snapshot.cluster_queues}
+        self._charges: dict[object, tuple[tuple[PodSet, ...], Charge]] = {}
+        self._last: tuple[object, object, Charge] = (None, None, ())  # asked for several times
         for workload in snapshot.workloads:
             if workload.admission is not None:
                 sides = (self.now,) if workload.releasing else self.both
-                self.hold(workload, workload.admission.assignments, sides)
+                held = standing(workload)
+                self.hold(workload, held, sides)
                 if not workload.releasing:
-                    self.stay(workload, workload.admission.assignments)
+                    self.stay(workload, held)
 
-    def _side(self, tree: Mapping[QuotaKey, QuotaNode]) -> Side:
+    def _side(self, tree: QuotaTree) -> Side:
         ledger = QuotaLedger(tree, self._journal)
         return Side(ledger, FreeCapacity(self.snapshot.nodes, self._journal))
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes to any account are undone unless kept."""
         return self._journal.trial()
 
     def queue(self, workload: Workload) -> QuotaKey | None:
         """Return the quota node that pays for the workload; None: nobody does."""
-        known = workload.queue is not None and workload.queue in self.snapshot.cluster_queues
-        return queue_key(workload.queue or "") if known else None
+        return self._keys.get(workload.queue or "")
+
+    def charge(self, workload: Workload, assignments: Iterable[Assignment]) -> Charge:
+        """Return what a workload that stands on ``assignments`` is charged in its queue.
+
+        Remembered for pod sets that are the same object, as those of equal work are.
+        """
+        pod_sets, last = workload.pod_sets, self._last
+        if last[0] is pod_sets and last[1] is assignments:
+            return last[2]
+        granted = tuple((a.pod_set, a.count, *a.flavors.items()) for a in assignments)
+        known = self._charges.get((id(pod_sets), granted))
+        if known is None:
+            charge = tuple(charged(workload, assignments).items())
+            known = self._charges[id(pod_sets), granted] = pod_sets, charge
+        self._last = pod_sets, assignments, known[1]
+        return known[1]
 
     def hold(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:
         """Charge a workload's quota and nodes."""
         assignments, queue = tuple(assignments), self.queue(workload)
+        charge = self.charge(workload, assignments)
         for side in sides:
             side.room.stand(workload, assignments)
-            for fr, amount in charged(workload, assignments).items():
+            for fr, amount in charge:
                 if queue is not None:
                     side.ledger.reserve(queue, fr, amount)
 
     def drop(self, workload: Workload, assignments: Iterable[Assignment], sides: Sides) -> None:
         """Undo a :meth:`hold`."""
         assignments, queue = tuple(assignments), self.queue(workload)
+        charge = self.charge(workload, assignments)
         for side in sides:
             side.room.stand(workload, assignments, sign=-1)
-            for fr, amount in charged(workload, assignments).items():
+            for fr, amount in charge:
                 if queue is not None:
                     side.ledger.release(queue, fr, amount)
 
@@ -87,7 +111,7 @@ class Books:
         loan yet, and makes nobody in it a victim.
         """
         queue = self.queue(workload)
-        for fr, amount in charged(workload, assignments).items():
+        for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.reserve(queue, fr, amount)
 
@@ -95,7 +119,7 @@ class Books:
         """Undo a :meth:`stay`, and free what the workload holds from ``soon`` on."""
         assignments, queue = tuple(assignments), self.queue(workload)
         self.drop(workload, assignments, self.coming)
-        for fr, amount in charged(workload, assignments).items():
+        for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.release(queue, fr, amount)
 
@@ -103,11 +127,9 @@ class Books:
         self, workload: Workload, assignments: tuple[Assignment, ...], sides: Sides
     ) -> bool:
         """Return whether exactly these assignments still fit."""
-        if [(p.name, p.count) for p in workload.pod_sets] != [
-            (a.pod_set, a.count) for a in assignments
-        ]:
+        if not grants(workload, assignments):
             return False
-        queue, usage = self.queue(workload), charged(workload, assignments)
+        queue, usage = self.queue(workload), dict(self.charge(workload, assignments))
         if queue is not None and not within(sides, queue, usage):
             return False
         return all(self._nodes_suit(workload, assignments, side) for side in sides)
@@ -133,4 +155,8 @@ def available(sides: Sides, queue: QuotaKey, fr: FlavorResource) -> int:
 
 def within(sides: Sides, queue: QuotaKey, usage: Mapping[FlavorResource, int]) -> bool:
     """Return whether the queue can take all of ``usage``."""
-    return all(amount <= available(sides, queue, fr) for fr, amount in usage.items() if amount)
+    for fr, amount in usage.items():
+        for side in sides:
+            if amount and amount > side.ledger.available(queue, fr):
+                return False
+    return True

@@ -1,18 +1,21 @@
 """Whom a workload may evict, in which order, and by which right.
 
 Source: ``FORMAT.md`` 7.1 and 7.2; where the profile says so, with the no-borrowing rule on
-contested columns only (``decisions.md`` 4.3).
+contested columns only (``decisions.md`` 4.3), the cheapest eviction first (4.8), and nobody
+before its minimum runtime (4.9).
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from scheduling.engine.books import Charge
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
+from scheduling.engine.tenure import is_safe, lost_gpu_seconds
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     PreemptionReason,
@@ -57,25 +60,56 @@ class Running:
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._by_queue: dict[str, dict[str, Workload]] = {}
+        self._priorities: dict[str, Counter[int]] = {}
         self.usage = dict[str, Counter[FlavorResource]]()
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
-                self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
-                self.usage[workload.key] = held_usage(workload)
+                self.add(workload)
 
     def of(self, queue: str) -> list[Workload]:
         """Return the queue's running work by key."""
         return [work for _, work in sorted(self._by_queue.get(queue, {}).items())]
 
+    def any_order(self, queue: str) -> Iterable[Workload]:
+        """Return the queue's running work for whoever sorts it anyhow."""
+        return self._by_queue.get(queue, {}).values()
+
+    def lowest(self, queue: str) -> int | None:
+        """Return the lowest priority among the queue's running work; None: nothing runs."""
+        return min(self._priorities.get(queue, ()), default=None)
+
+    def add(self, workload: Workload, charge: Charge | None = None) -> None:
+        """Note a workload that has been admitted; one outside every queue is nobody's victim.
+
+        ``charge``: what it uses, where that is known already.
+        """
+        if workload.queue:
+            self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
+            self._priorities.setdefault(workload.queue, Counter())[workload.priority] += 1
+            usage = held_usage(workload) if charge is None else Counter(dict(charge))
+            self.usage[workload.key] = usage
+
     def remove(self, workload: Workload) -> None:
-        """Forget a workload that has been evicted."""
-        self._by_queue[workload.queue or ""].pop(workload.key, None)
+        """Forget a workload that has been evicted or has ended."""
+        if workload.queue and self._by_queue[workload.queue].pop(workload.key, None):
+            del self.usage[workload.key]
+            priorities = self._priorities[workload.queue]
+            priorities[workload.priority] -= 1
+            if not priorities[workload.priority]:
+                del priorities[workload.priority]
 
 
-def victim_order(workload: Workload) -> tuple[int, float, str]:
-    """Return the sort key of victims: lower priority, then latest admission, then key."""
+VictimOrder = tuple[int, float, float, str]
+
+
+def victim_order(workload: Workload, now: float | None = None) -> VictimOrder:
+    """Return the sort key of victims: lower priority, cheaper, latest admission, key.
+
+    ``now`` None: the cost does not count. Work without GPUs is the cheapest, newest first.
+    """
     assert workload.admission is not None
-    return workload.priority, -workload.admission.admitted_at, workload.key
+    cost = 0.0 if now is None else lost_gpu_seconds(workload, now)
+    return workload.priority, cost, -workload.admission.admitted_at, workload.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +126,37 @@ class Attempt:
 class Grounds:
     """On what candidates are judged.
 
-    ``ledger`` says what the preemptor may take, ``staying`` who borrows. ``own_order`` sorts
-    the candidates of the preemptor's own queue.
+    ``ledger`` says what the preemptor may take, ``staying`` who borrows, ``now`` how long work
+    has run. ``own_order`` sorts the candidates of the preemptor's own queue; None: as others.
+    ``spared`` collects who was passed over because the preemptor may not evict this one.
     """
 
     ledger: QuotaLedger
     staying: QuotaLedger
     queues: Mapping[str, ClusterQueue]
     running: Running
+    now: float
     profile: Profile = RECOMMENDED
-    own_order: Callable[[Workload], Any] = victim_order
+    own_order: Callable[[Workload], Any] | None = None
+    spared: set[str] = field(default_factory=set)
+
+    def order(self, work: Workload) -> VictimOrder:
+        """Return the profile's sort key of victims."""
+        return victim_order(work, self.now if self.profile.cheapest_eviction else None)
+
+    def safe(self, work: Workload, preemptor: Workload) -> bool:
+        """Return whether ``work`` has not yet run for as long as its queue grants."""
+        queue = self.queues[work.queue or ""]
+        return self.profile.minimum_runtime and is_safe(queue, work, preemptor, self.now)
+
+    def passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
+        """Return which passes are run, in order; True: with borrowing (``FORMAT`` 7.3)."""
+        rights = self.queues[attempt.queue.name].preemption
+        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
+        unused = all(self.ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
+        if not candidates.foreign or (never and not unused):
+            return (True,)
+        return (False, True) if never and not candidates.hierarchy else (True, False)
 
 
 class Selection:
@@ -118,7 +173,7 @@ class Selection:
         priority: list[Candidate] = []
         if self._rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER:
             self._climb(hierarchy, priority)
-        return Candidates(_sorted(hierarchy), _sorted(priority), self.own())
+        return Candidates(self._sorted(hierarchy), self._sorted(priority), self.own())
 
     def own(self) -> tuple[Candidate, ...]:
         """Return the candidates of the preemptor's own queue, in order."""
@@ -129,9 +184,8 @@ class Selection:
             if may_evict_own(policy, self._attempt.preemptor, work)
         ]
         right = PreemptionReason.IN_CLUSTER_QUEUE
-        return tuple(
-            Candidate(work, queue, right) for work in sorted(works, key=self._grounds.own_order)
-        )
+        order = self._grounds.own_order or self._grounds.order
+        return tuple(Candidate(work, queue, right) for work in sorted(works, key=order))
 
     def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:
         """Return what may be reclaimed from another queue, in order; nothing if it lends."""
@@ -139,7 +193,7 @@ class Selection:
             return ()
         right = PreemptionReason.IN_COHORT_RECLAMATION
         works = (work for work in self._usable(queue) if self._may_reclaim(work))
-        return _sorted([Candidate(work, queue, right) for work in works])
+        return self._sorted([Candidate(work, queue, right) for work in works])
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
         """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
@@ -179,18 +233,24 @@ class Selection:
 
         In another queue it must be one that this queue borrows, where the profile says so: what
         stands on nominal quota is safe, whatever else its queue borrows (``admission.md`` T2).
+        What the preemptor is a grown copy of is never its victim.
         """
         spec, running = self._grounds.queues[queue.name], self._grounds.running
-        columns = set(self._attempt.contested)
+        columns, safe = set(self._attempt.contested), self._attempt.preemptor.replaces
         if queue != self._attempt.queue:
             if not spec.reclaimable or spec.stop_policy is not StopPolicy.NONE:
                 return
             if self._grounds.profile.borrowed_columns:
                 columns = {fr for fr in columns if self._staying.borrowed(queue, fr)}
-        for work in running.of(queue.name):
+        for work in running.any_order(queue.name):
             used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
-            if fitting and work.preemptible and work.key not in self._protected:
+            if not fitting or not work.preemptible or work.key == safe:
+                continue
+            if work.key in self._protected:
+                self._grounds.spared.add(work.key)
+                continue
+            if not self._grounds.safe(work, self._attempt.preemptor):
                 yield work
 
     def _may_reclaim(self, work: Workload) -> bool:
@@ -204,6 +264,10 @@ class Selection:
             return Candidate(work, queue, right)
         right = PreemptionReason.IN_COHORT_RECLAMATION
         return Candidate(work, queue, right, while_borrowing=False)
+
+    def _sorted(self, found: list[Candidate]) -> tuple[Candidate, ...]:
+        order = self._grounds.order
+        return tuple(sorted(found, key=lambda candidate: order(candidate.workload)))
 
     def _may_take_while_borrowing(self, work: Workload) -> bool:
         if self._rights.borrow_within_cohort is BorrowWithinCohort.NEVER:
@@ -228,7 +292,3 @@ def may_reclaim(policy: ReclaimWithinCohort, preemptor: Workload, work: Workload
     if policy is ReclaimWithinCohort.ANY:
         return True
     return policy is ReclaimWithinCohort.LOWER_PRIORITY and work.priority < preemptor.priority
-
-
-def _sorted(found: list[Candidate]) -> tuple[Candidate, ...]:
-    return tuple(sorted(found, key=lambda candidate: victim_order(candidate.workload)))

@@ -3,71 +3,72 @@
 Source: ``decisions.md`` 4.6 and 4.7.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduling.engine.books import Books
-from scheduling.engine.snapshot import Assignment, Claim, Snapshot, Workload
+from scheduling.engine.partial import grants
+from scheduling.engine.snapshot import Assignment, Claim, Memory, Workload
 from scheduling.engine.terms import StopPolicy
 
 CLAIM_SECONDS = 600.0  # how long a claim outlives the last victim
 
 
-def live_claims(snapshot: Snapshot) -> list[Claim]:
-    """Return the claims still in force, refreshed while a victim has not left.
-
-    A claim ends when its workload starts, is withdrawn, changed or stopped, or with time.
-    """
-    workloads = {workload.key: workload for workload in snapshot.workloads}
-    return [
-        refreshed(claim, workloads, snapshot.now)
-        for claim in sorted(snapshot.memory.claims, key=lambda claim: claim.workload)
-        if _stands(claim, workloads, snapshot)
-    ]
-
-
-def refreshed(claim: Claim, workloads: dict[str, Workload], now: float) -> Claim:
-    """Return the claim with its end pushed back while a victim's pods still stand."""
-    victims = (workloads.get(victim) for victim in claim.victims)
-    if any(victim is not None and victim.releasing for victim in victims):
-        return replace(claim, expires_at=now + CLAIM_SECONDS)
-    return claim
-
-
-def _stands(claim: Claim, workloads: dict[str, Workload], snapshot: Snapshot) -> bool:
-    workload = workloads.get(claim.workload)
-    if workload is None or workload.admission is not None or workload.blocked:
-        return False
-    queue = snapshot.cluster_queues.get(workload.queue or "")
-    if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
-        return False
-    shape = [(pod_set.name, pod_set.count) for pod_set in workload.pod_sets]
-    if shape != [(a.pod_set, a.count) for a in claim.assignments]:
-        return False
-    return snapshot.now < refreshed(claim, workloads, snapshot.now).expires_at
-
-
 class Claims:
-    """The claims of one cycle, charged to the ``soon`` account."""
+    """The claims in force, charged to the ``soon`` account, and who evicted whom.
 
-    def __init__(self, books: Books, snapshot: Snapshot, claims: list[Claim]) -> None:
-        self._books, self._now = books, snapshot.now
-        self._workloads = {workload.key: workload for workload in snapshot.workloads}
+    ``workloads`` is the live table of all work by key; ``asking`` says for which pods a
+    workload needs room, because for other ones a claim is worthless.
+    """
+
+    def __init__(
+        self,
+        books: Books,
+        workloads: Mapping[str, Workload],
+        asking: Callable[[Workload], Workload],
+    ) -> None:
+        self._books, self._workloads, self._asking = books, workloads, asking
         self._claims: dict[str, Claim] = {}
         self._preemptors: dict[str, set[str]] = {}  # by victim
-        for victim, preemptor in snapshot.memory.evicted_by:
-            if victim in self._workloads and preemptor in self._workloads:
-                self.remember(victim, preemptor)
-        for claim in claims:
-            self._keep(claim)
+        self._victims: dict[str, set[str]] = {}  # by preemptor
 
     def __contains__(self, key: str) -> bool:
         return key in self._claims
 
+    def restore(self, memory: Memory) -> None:
+        """Take over what an earlier cycle remembered; what no longer holds ends at once."""
+        for victim, preemptor in memory.evicted_by:
+            if victim in self._workloads and preemptor in self._workloads:
+                self.remember(victim, preemptor)
+        for claim in sorted(memory.claims, key=lambda claim: claim.workload):
+            self.keep(claim)
+
     def keys(self) -> frozenset[str]:
         """Return the waiting preemptors."""
         return frozenset(self._claims)
+
+    def refresh(self, now: float) -> list[Workload]:
+        """End what has expired, push back the end of what still waits for victims.
+
+        Returns:
+            The workloads that lost their claim.
+        """
+        lost = []
+        for key, claim in sorted(self._claims.items()):
+            fresh = self._refreshed(claim, now)
+            self._claims[key] = fresh
+            if now >= fresh.expires_at:
+                self.lift(key)
+                lost.append(self._workloads[key])
+        return lost
+
+    def _refreshed(self, claim: Claim, now: float) -> Claim:
+        """Return the claim with its end pushed back while a victim's pods still stand."""
+        victims = (self._workloads.get(victim) for victim in claim.victims)
+        if any(victim is not None and victim.releasing for victim in victims):
+            return replace(claim, expires_at=now + CLAIM_SECONDS)
+        return claim
 
     def lift(self, key: str) -> Claim | None:
         """Take a claim off the books, so that its own workload can use what it keeps."""
@@ -76,16 +77,43 @@ class Claims:
             self._books.drop(self._workloads[key], claim.assignments, self._books.coming)
         return claim
 
-    def renew(self, claim: Claim, assignments: tuple[Assignment, ...]) -> None:
-        """Put a lifted claim back, on these assignments."""
-        self._keep(replace(claim, assignments=assignments))
+    def keep(self, claim: Claim, assignments: tuple[Assignment, ...] | None = None) -> None:
+        """Put a claim on the books, unless its workload started, changed or may not start.
+
+        ``assignments``: where the workload is going to stand now; default: as before.
+        """
+        if assignments is not None:
+            claim = replace(claim, assignments=assignments)
+        workload = self._workloads.get(claim.workload)
+        if workload is not None and self._may_wait(workload, claim):
+            self._books.hold(workload, claim.assignments, self._books.coming)
+            self._claims[claim.workload] = claim
+
+    def _may_wait(self, workload: Workload, claim: Claim) -> bool:
+        if workload.admission is not None or workload.blocked:
+            return False
+        queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
+        if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
+            return False
+        return grants(self._asking(workload), claim.assignments)
 
     def make(
-        self, workload: Workload, assignments: tuple[Assignment, ...], victims: set[str]
+        self,
+        workload: Workload,
+        assignments: tuple[Assignment, ...],
+        victims: set[str],
+        now: float,
     ) -> None:
         """Keep for ``workload`` what its victims are going to leave."""
-        expires_at = self._now + CLAIM_SECONDS
-        self._keep(Claim(workload.key, assignments, tuple(sorted(victims)), expires_at))
+        expires_at = now + CLAIM_SECONDS
+        self.keep(Claim(workload.key, assignments, tuple(sorted(victims)), expires_at))
+
+    def review(self, original: str) -> None:
+        """End the claims of grown copies that are worthless now that ``original`` has changed."""
+        for key in [k for k in self._claims if self._workloads[k].replaces == original]:
+            claim = self.lift(key)
+            assert claim is not None
+            self.keep(claim)
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
@@ -100,9 +128,19 @@ class Claims:
         """Return the claims for the next cycle."""
         return tuple(claim for _, claim in sorted(self._claims.items()))
 
+    # -- who evicted whom -------------------------------------------------------------------
+
     def remember(self, victim: str, preemptor: str) -> None:
         """Note who evicted whom."""
         self._preemptors.setdefault(victim, set()).add(preemptor)
+        self._victims.setdefault(preemptor, set()).add(victim)
+
+    def forget(self, key: str) -> None:
+        """Forget a workload that is gone, as victim and as preemptor."""
+        for preemptor in self._preemptors.pop(key, ()):
+            self._victims[preemptor].discard(key)
+        for victim in self._victims.pop(key, ()):
+            self._preemptors[victim].discard(key)
 
     def evicted_by(self) -> tuple[tuple[str, str], ...]:
         """Return the pairs (victim, preemptor) for the next cycle."""
@@ -111,6 +149,8 @@ class Claims:
 
     def protected_from(self, key: str) -> frozenset[str]:
         """Return whom ``key`` may not evict: its preemptors, theirs, and so on."""
+        if key not in self._preemptors:
+            return frozenset()
         seen: set[str] = set()
         found = [key]
         for victim in found:
@@ -118,8 +158,3 @@ class Claims:
             found.extend(fresh)
             seen |= fresh
         return frozenset(seen)
-
-    def _keep(self, claim: Claim) -> None:
-        workload = self._workloads[claim.workload]
-        self._books.hold(workload, claim.assignments, self._books.coming)
-        self._claims[claim.workload] = claim

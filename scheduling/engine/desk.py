@@ -1,115 +1,148 @@
-"""The working state of one cycle, and the few moves that change it.
+"""One cycle at work on a state: the decisions taken so far, and the few moves that add one.
 
-Created by :func:`scheduling.engine.cycle.decide`, never outlives it.
+Opened and closed by :mod:`scheduling.engine.cycle`.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 
-from scheduling.engine.atlas import Atlas
-from scheduling.engine.books import Books
-from scheduling.engine.candidates import Candidate, Running
-from scheduling.engine.claims import Claims, live_claims
-from scheduling.engine.explain import Explainer, Why
-from scheduling.engine.flavors import Assigner
-from scheduling.engine.plan import Admit, Blocker, Decision, Evict, Hold, Plan
-from scheduling.engine.preemption import Preemptor
-from scheduling.engine.quota import cohorts_in_cycles
-from scheduling.engine.snapshot import Assignment, Memory, Snapshot, Workload
+from scheduling.engine.candidates import Candidate
+from scheduling.engine.gates import Why
+from scheduling.engine.growth import merged
+from scheduling.engine.plan import Admit, Blocker, Evict
+from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.standing import standing
+from scheduling.engine.state import State
+from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.terms import EvictionReason, PendingReason
-from scheduling.engine.usage import charged
+from scheduling.engine.tree import QuotaKey
 
 
 class Desk:
-    """Books, running work, claims, and the decisions taken so far."""
+    """Moves in the order in which they were taken; the state's books follow at once."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.atlas = Atlas(snapshot)
-        self.books = Books(snapshot, self.atlas)
-        self.assigner = Assigner(self.books)
-        self.running = Running(snapshot.workloads)
-        self.preemptor = Preemptor(self.books, self.assigner, self.running)
-        self.explainer = Explainer(self.books, self.assigner)
-        self.circular = cohorts_in_cycles(snapshot.cohorts)
-        self.claims = Claims(self.books, snapshot, live_claims(snapshot))
-        self.decisions: list[Decision] = []
-        self.held: set[str] = set()
-        self.releasing = {w.key: w for w in snapshot.workloads if w.admission and w.releasing}
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.moves: list[Admit | Evict] = []
         self.work: Counter[str] = Counter()
-        self._lines: dict[str, list[str]] = {}
-
-    def pending(self) -> list[Workload]:
-        """Return the pending work by key."""
-        waiting = (w for w in self.snapshot.workloads if w.admission is None)
-        return sorted(waiting, key=lambda w: w.key)
-
-    def line_up(self, queue: str, ordered: Iterable[Workload]) -> None:
-        """Remember the order of a queue, from which positions are counted at the end."""
-        self._lines[queue] = [workload.key for workload in ordered]
+        self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
+        self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
+        self._stirred: set[QuotaKey] = set()
+        self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
-        """Start the whole gang."""
-        borrows = self._borrows(workload, assignments)
-        self.books.hold(workload, assignments, self.books.both)
-        self.books.stay(workload, assignments)
-        self.decisions.append(Admit(workload.key, assignments, borrows))
+        """Start the whole gang on what it was asking for; a grown copy replaces the other."""
+        books, whole = self.state.books, assignments
+        original = self.state.original(workload)
+        if original is not None:
+            whole = merged(workload, original, assignments)
+            self._replace(workload, original, assignments)
+        borrows = self._borrows(workload, assignments, whole)
+        queue = books.queue(workload)
+        if queue is not None:
+            self.state.regime.started(queue, dict(books.charge(workload, assignments)))
+        books.hold(workload, assignments, books.both)
+        books.stay(workload, assignments)
+        replaces = original.key if original else ""
+        self.moves.append(Admit(workload.key, whole, borrows, replaces))
 
-    def hold(self, workload: Workload, reason: PendingReason, *blockers: Blocker) -> None:
-        """Keep the workload waiting, and say why."""
-        self.held.add(workload.key)
-        self.decisions.append(Hold(workload.key, reason, blockers))
+    def _replace(self, copy: Workload, original: Workload, more: tuple[Assignment, ...]) -> None:
+        """Let nobody evict or replace it in this cycle; what it holds stays charged."""
+        self.state.replaced.add(original.key)
+        self.state.running.remove(original)
+        self._added[copy.key] = more
 
-    def hold_because(self, workload: Workload, why: Why) -> None:
-        """Keep the workload waiting for an explained reason."""
-        reason, blockers = why
-        self.hold(workload, reason, *blockers)
+    def hold(self, workload: Workload, reason: PendingReason, blocker: Blocker) -> None:
+        """Note why a workload waits where that is known only now."""
+        why: Why = reason, (blocker,)
+        self.state.waiting[workload.key] = why
 
-    def evict_stopped(self, workload: Workload, reason: EvictionReason) -> None:
-        """Drain: take an admitted workload out of a stopped queue."""
+    def reserve(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
+        """Keep for the rest of this cycle what others are leaving anyway."""
+        books = self.state.books
+        books.hold(workload, assignments, books.coming)
+        self._reserved.append((workload, assignments))
+
+    def evict(self, workload: Workload, reason: EvictionReason) -> None:
+        """Take an admitted workload out for nobody's sake: its queue is stopped, for instance."""
         self._leave(workload)
-        self.decisions.append(Evict(workload.key, reason))
+        lost = lost_gpu_hours(workload, self.state.now)
+        self.moves.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
     def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
         """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
         self._leave(victim.workload)
-        self.claims.remember(victim.workload.key, preemptor.key)
-        self.decisions.append(
-            Evict(victim.workload.key, EvictionReason.PREEMPTED, preemptor.key, victim.right)
-        )
+        self.state.claims.remember(victim.workload.key, preemptor.key)
+        lost = lost_gpu_hours(victim.workload, self.state.now)
+        reason, by = EvictionReason.PREEMPTED, preemptor.key
+        self.moves.append(Evict(victim.workload.key, reason, by, victim.right, lost))
 
     def _leave(self, workload: Workload) -> None:
         """The pods still stand (``now``), but soon they will not."""
-        assert workload.admission is not None
-        self.books.leave(workload, workload.admission.assignments)
-        self.running.remove(workload)
-        self.releasing[workload.key] = workload
+        self.state.books.leave(workload, standing(workload))
+        self.state.running.remove(workload)
+        self.state.releasing[workload.key] = workload
+        queue = self.state.books.queue(workload)
+        if queue is not None:
+            self._stirred.add(queue)
 
-    def plan(self) -> Plan:
-        """Return everything that was decided, with positions, memory and counted work."""
-        positions = {
-            key: position
-            for line in self._lines.values()
-            for position, key in enumerate((key for key in line if key in self.held), start=1)
+    def stirred(self) -> set[QuotaKey]:
+        """Return the queues that have lost work since the last question."""
+        stirred, self._stirred = self._stirred, set()
+        return stirred
+
+    def close(self) -> None:
+        """Let the state be as decided. Its touched queues are those that moved."""
+        state = self.state
+        for workload, assignments in self._reserved:
+            state.books.drop(workload, assignments, state.books.coming)
+        state.wards.settle()
+        for move in self.moves:
+            if isinstance(move, Admit):
+                self._settle(move)
+                state.seat(state.workloads[move.workload], move.assignments)
+            else:
+                state.dismiss(move)
+        state.replaced.clear()
+        state.yields.settle()
+        state.remember()
+        for name, count in self._counted().items():
+            self.work[name] += count - self._before[name]
+
+    def _settle(self, move: Admit) -> None:
+        """Let a copy hold everything by itself, and its original nothing any more."""
+        if not move.replaces:
+            return
+        state, copy = self.state, self.state.workloads[move.workload]
+        more, books = self._added[move.workload], self.state.books
+        books.leave(copy, more)
+        books.drop(copy, more, (books.now,))
+        state.retire(move.replaces)
+        books.hold(copy, move.assignments, books.both)
+        books.stay(copy, move.assignments)
+
+    def _counted(self) -> dict[str, int]:
+        state = self.state
+        return {
+            "nodes_scanned": state.atlas.scanned,
+            "pod_sets_tried": state.assigner.steps,
+            "trials": state.preemptor.trials,
         }
-        decisions = tuple(
-            replace(d, position=positions.get(d.workload)) if isinstance(d, Hold) else d
-            for d in self.decisions
-        )
-        self.work["nodes_scanned"] = self.atlas.scanned
-        self.work["pod_sets_tried"] = self.assigner.steps
-        self.work["trials"] = self.preemptor.trials
-        memory = Memory(self.claims.standing(), self.claims.evicted_by())
-        return Plan(decisions, memory, dict(sorted(self.work.items())))
 
-    def _borrows(self, workload: Workload, assignments: tuple[Assignment, ...]) -> dict[str, int]:
-        """Return how much of the charge lies above nominal, by resource."""
-        queue, borrows = self.books.queue(workload), Counter[str]()
+    def _borrows(
+        self,
+        workload: Workload,
+        added: tuple[Assignment, ...],
+        whole: tuple[Assignment, ...],
+    ) -> dict[str, int]:
+        """Return how much of the whole charge lies above nominal once ``added`` is charged."""
+        books, borrows = self.state.books, Counter[str]()
+        queue = books.queue(workload)
         if queue is None:
             return {}
-        ledger = self.books.now.ledger
-        for fr, amount in charged(workload, assignments).items():
-            over = ledger.used(queue, fr) + amount - ledger.promised(queue, fr)
-            borrows[fr.resource] += max(0, min(amount, over))
-        return {resource: amount for resource, amount in sorted(borrows.items()) if amount}
+        ledger = books.now.ledger
+        more = dict(books.charge(workload, added))
+        for fr, amount in books.charge(workload, whole):
+            over = ledger.used(queue, fr) + more.get(fr, 0) - ledger.promised(queue, fr)
+            if over > 0:
+                borrows[fr.resource] += min(amount, over)
+        return dict(sorted(borrows.items()))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.bounds import best_total, largest_gang
 from scheduling.engine.flavors import Option, Options, combinations, options_of
+from scheduling.engine.partial import smallest
 from scheduling.engine.placement import (
     FreeCapacity,
     capacities,
@@ -30,7 +31,15 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
 from scheduling.engine.topology import Hosts
-from scheduling.engine.usage import asked_of, by_importance, covered, demand, pod_footprint
+from scheduling.engine.usage import (
+    asked_of,
+    by_importance,
+    covered,
+    demand,
+    pod_charge,
+    pod_footprint,
+    quota_demand,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +80,11 @@ class Checker:
         self._ceilings: dict[str, dict[FlavorResource, int]] = {}
 
     def check(self, workload: Workload) -> tuple[Finding, ...]:
-        """Return every reason why the workload can never run, and what it should know."""
+        """Return every reason why the workload can never run, and what it should know.
+
+        It is judged by the fewest pods with which it is content.
+        """
+        workload = smallest(workload)
         queues = self._snapshot.cluster_queues
         findings = [
             finding
@@ -91,7 +104,7 @@ class Checker:
         Where each resource could be had, but not all on the same flavors, the most important
         one is named.
         """
-        need, pods = demand(workload.pod_sets), sum(p.count for p in workload.pod_sets)
+        need, pods = quota_demand(workload.pod_sets), sum(p.count for p in workload.pod_sets)
         choices = {p.name: self._choices(queue, p) for p in workload.pod_sets}
         limits = self._limits(queue)
         short = {
@@ -137,7 +150,7 @@ def _most(
     """Return how much of one resource the queue can give to the whole gang."""
     asks = []
     for pod_set in pod_sets:
-        amount = pod_footprint(pod_set).get(resource, 0) * pod_set.count
+        amount = pod_charge(pod_set).get(resource, 0) * pod_set.count
         options = choices[pod_set.name]
         flavors = dict.fromkeys(option[resource] for option in options if resource in option)
         if amount:

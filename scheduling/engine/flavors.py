@@ -4,10 +4,12 @@ All pod sets of a workload are assigned together (``decisions.md`` 4.4): flavors
 the queue's order, and a choice that leaves a later pod set without room is taken back.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice, product
 
+from scheduling.engine.affinity import admits_flavor
 from scheduling.engine.atlas import Atlas, taint_text, untolerated
 from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.placement import place_pod_set
@@ -21,7 +23,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import BlockerCode, Undeclared
-from scheduling.engine.usage import asked_of, covered, quota_usage, shape
+from scheduling.engine.usage import asked_of, covered, quota_usage
 
 MAX_OPTIONS = 64  # flavor combinations of one pod set
 MAX_STEPS = 256  # pod sets tried in one search, dead ends included
@@ -55,7 +57,14 @@ def options_of(atlas: Atlas, queue: ClusterQueue | None, pod_set: PodSet) -> Opt
         refusals.extend([refusal] if refusal else [])
         return refusal is None
 
-    return Options(combinations(queue, asked, suits), tuple(refusals))
+    choices = combinations(queue, asked, suits)
+    return Options(tuple(o for o in choices if _kept(o, pod_set)), tuple(refusals))
+
+
+def _kept(option: Option, pod_set: PodSet) -> bool:
+    """Return whether the option leaves the flavors that the pod set must get."""
+    must = pod_set.flavors or {}
+    return all(must.get(resource, flavor) == flavor for resource, flavor in option.items())
 
 
 def combinations(
@@ -94,13 +103,15 @@ def judge_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
 
 
 def refuse_flavor(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
-    """Return what of taints or labels keeps the pods from this flavor (K32, ``FORMAT`` 5.2)."""
+    """Return what of taints, labels or affinity keeps the pods away (K32, ``FORMAT`` 5.2)."""
     flavor = atlas.snapshot.flavors.get(name)
     if flavor is None:
         return _mismatch(name, {"cause": "FlavorNotFound"})
     taint = untolerated(flavor.node_taints, pod_set, [flavor])
     if taint is not None:
         return Blocker(BlockerCode.TAINT, where=name, facts={"taint": taint_text(taint)})
+    if not admits_flavor(pod_set.affinity, flavor.node_labels):
+        return _mismatch(name, {"cause": "NodeAffinity"})
     return _label_mismatch(flavor, pod_set)
 
 
@@ -124,21 +135,46 @@ def _mismatch(flavor: str, facts: Mapping[str, str | int]) -> Blocker:
     return Blocker(BlockerCode.FLAVOR_MISMATCH, where=flavor, facts=facts)
 
 
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One option of one pod set: what it is charged, and its assignment if it needs no nodes."""
+
+    pod_set: PodSet
+    option: Option
+    usage: Counter[FlavorResource]
+    bare: Assignment | None
+
+
 class Assigner:
     """Finds flavors and nodes for whole workloads. Leaves the books as it found them."""
 
     def __init__(self, books: Books) -> None:
         self.books = books
         self.steps = 0
-        self._options: dict[object, Options] = {}
+        self._options: dict[tuple[str | None, int], tuple[PodSet, Options]] = {}
+        self._offers: dict[tuple[int, int], Offer] = {}
 
     def options(self, workload: Workload, pod_set: PodSet) -> Options:
-        """Return the pod set's options in its workload's queue, remembered by shape."""
-        key = (workload.queue, shape(pod_set))
+        """Return the pod set's options in its workload's queue.
+
+        Remembered for pod sets that are the same object, as those of equal work are.
+        """
+        key = (workload.queue, id(pod_set))
         if key not in self._options:
             queue = self.books.snapshot.cluster_queues.get(workload.queue or "")
-            self._options[key] = options_of(self.books.atlas, queue, pod_set)
-        return self._options[key]
+            self._options[key] = pod_set, options_of(self.books.atlas, queue, pod_set)
+        return self._options[key][1]
+
+    def offer(self, pod_set: PodSet, option: Option) -> "Offer":
+        """Return what all pods of a pod set are charged under an option; remembered as well."""
+        key = (id(pod_set), id(option))
+        if key not in self._offers:
+            usage = quota_usage(pod_set, pod_set.count, option)
+            atlas = self.books.atlas
+            nodeless = not pod_set.count or atlas.suitable(pod_set, option.values()).quota_only
+            bare = Assignment(pod_set.name, pod_set.count, option) if nodeless else None
+            self._offers[key] = Offer(pod_set, option, usage, bare)
+        return self._offers[key]
 
     def assign(
         self,
@@ -198,37 +234,47 @@ class _Search:
             self.steps += 1
             if self.steps > MAX_STEPS:
                 return None
-            with self._assigner.books.trial():
-                assignment = self._stand(pod_set, option)
-                others = self.run(rest) if assignment else None
-            if assignment and others is not None:
-                return (assignment, *others)
+            found = self._with(pod_set, option, rest)
+            if found is not None:
+                return found
         return None
+
+    def _with(
+        self, pod_set: PodSet, option: Option, rest: list[PodSet]
+    ) -> tuple[Assignment, ...] | None:
+        """Return the assignments under one option of the first pod set, or None."""
+        assignment = self._place(pod_set, option)
+        if assignment is None or not rest:
+            return None if assignment is None else (assignment,)
+        books = self._assigner.books
+        with books.trial():
+            books.hold(self._workload, (assignment,), self._sides)
+            others = self.run(rest)
+        return None if others is None else (assignment, *others)
 
     def _choices(self, pod_set: PodSet) -> tuple[Option, ...]:
         if pod_set.name in self._pinned:
             return (self._pinned[pod_set.name],)
         return self._assigner.options(self._workload, pod_set).choices
 
-    def _stand(self, pod_set: PodSet, option: Option) -> Assignment | None:
-        """Take quota and nodes for one pod set in the running trial."""
-        books, sides = self._assigner.books, self._sides
-        usage = quota_usage(pod_set, pod_set.count, option)
-        if self._queue is not None and not self._quota_fits(usage):
+    def _place(self, pod_set: PodSet, option: Option) -> Assignment | None:
+        """Return quota and nodes for one pod set; nothing is taken yet."""
+        offer = self._assigner.offer(pod_set, option)
+        if self._queue is not None and not self._quota_fits(offer.usage):
             return None
-        rooms = tuple(side.room for side in sides)
-        nodes = place_pod_set(books.atlas, rooms, pod_set, option.values())
+        if offer.bare is not None:
+            return offer.bare
+        rooms = tuple(side.room for side in self._sides)
+        nodes = place_pod_set(self._assigner.books.atlas, rooms, pod_set, option.values())
         if nodes is None:
             return None
-        assignment = Assignment(pod_set.name, pod_set.count, option, dict(sorted(nodes.items())))
-        books.hold(self._workload, [assignment], sides)
-        return assignment
+        return Assignment(pod_set.name, pod_set.count, option, dict(sorted(nodes.items())))
 
     def _quota_fits(self, usage: Mapping[FlavorResource, int]) -> bool:
         assert self._queue is not None
         if not within(self._sides, self._queue, usage):
             return False
-        return all(
+        return not self._no_borrowing or all(
             side.ledger.fits_in(self._queue, fr, usage[fr])
             for side in self._sides
             for fr in self._no_borrowing & usage.keys()

@@ -5,10 +5,12 @@ The property tests use :func:`violations` as their oracle; the applier asks it b
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.quota import cohorts_in_cycles
+from scheduling.engine.regrowth import came_back
 from scheduling.engine.snapshot import (
     NOTHING,
     PODS,
@@ -21,6 +23,7 @@ from scheduling.engine.snapshot import (
     Snapshot,
     Workload,
 )
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import BlockerCode, EvictionReason, StopPolicy
 from scheduling.engine.usage import charged, held_usage, paired, pod_footprint
 
@@ -39,6 +42,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.cohorts_within_sums,
         world.victims_lawful,
         world.claims_keep_their_room,
+        world.copies_replace_lawfully,
     )
     return tuple(sentence for law in laws for sentence in law())
 
@@ -59,6 +63,10 @@ class _World:
             for fr, amount in held_usage(workload).items():
                 self.before[workload.queue or "", fr] += amount
         self.after: Usage = Counter(self.before)
+        self.replaced = {admit.replaces for admit in known if admit.replaces in self.work}
+        for key in self.replaced:
+            for fr, amount in held_usage(self.work[key]).items():
+                self.after[self.work[key].queue or "", fr] -= amount
         for admit in self.admits:
             workload = self.work[admit.workload]
             for fr, amount in charged(workload, admit.assignments).items():
@@ -88,7 +96,9 @@ class _World:
         for workload, assignments in self._standing():
             self._load(load, workload, assignments)
         for admit in self.admits:
-            touched.update(name for a in admit.assignments for name in a.nodes)
+            had = self._nodes_of(self.work.get(admit.replaces))
+            now = _pods_by_node(admit.assignments)
+            touched.update(name for name, pods in now.items() if pods > had[name])
         nodes = {node.name: node for node in self.snapshot.nodes}
         for name in sorted(touched):
             if name not in nodes or not nodes[name].usable:
@@ -132,6 +142,9 @@ class _World:
             elif evict.reason is EvictionReason.LOCAL_QUEUE_STOPPED:
                 if victim.blocked != BlockerCode.QUEUE_STOPPED:
                     yield f"{victim.key} is drained from an open local queue"
+            elif evict.reason is EvictionReason.OUTGROWN:
+                if not came_back(victim, self.snapshot.memory.held_less):
+                    yield f"{victim.key} has not outgrown what it holds"
             elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
                 yield f"{victim.key} is protected from {evict.preemptor}"
 
@@ -140,16 +153,48 @@ class _World:
             claim, workload = self.claims.get(preemptor), self.work.get(preemptor)
             if claim is None or workload is None:
                 yield f"{preemptor} evicts and claims nothing"
-            else:
+            elif tuple(self._whole(self._difference(workload), claim.assignments)):
                 yield from self._whole(workload, claim.assignments)
         yield from self._claims_fit(tuple(self.claims.values()))
 
+    def copies_replace_lawfully(self) -> Iterable[str]:
+        """A copy replaces running work of its own queue, once, and leaves its pods in place."""
+        evicted = {evict.workload for evict in self.evicts}
+        times = Counter(admit.replaces for admit in self.admits if admit.replaces)
+        for admit in self.admits:
+            copy, original = self.work[admit.workload], self.work.get(admit.replaces)
+            if not admit.replaces:
+                continue
+            runs = original is not None and original.admission and not original.releasing
+            if not runs or admit.replaces in evicted or times[admit.replaces] > 1:
+                yield f"{copy.key} replaces {admit.replaces}, which does not run on until then"
+            elif original is not None and (original.key, original.queue) != (
+                copy.replaces,
+                copy.queue,
+            ):
+                yield f"{copy.key} may not replace {original.key}"
+
     # -- restated arithmetic ----------------------------------------------------------------
 
+    def _nodes_of(self, workload: Workload | None) -> Counter[str]:
+        return _pods_by_node(standing(workload)) if workload else Counter()
+
+    def _difference(self, workload: Workload) -> Workload:
+        """Return what a copy lacks while the one that it replaces runs; else the workload."""
+        original = self.work.get(workload.replaces)
+        if original is None or original.admission is None:
+            return workload
+        has = {a.pod_set: a.count for a in standing(replace(original, reclaimable={}))}
+        pod_sets = (replace(p, count=p.count - has.get(p.name, 0)) for p in workload.pod_sets)
+        return replace(workload, pod_sets=tuple(p for p in pod_sets if p.count > 0))
+
     def _whole(self, workload: Workload, assignments: tuple[Assignment, ...]) -> Iterator[str]:
-        if [(p.name, p.count) for p in workload.pod_sets] != [
-            (a.pod_set, a.count) for a in assignments
-        ]:
+        granted = {a.pod_set: a.count for a in assignments}
+        names = [pod_set.name for pod_set in workload.pod_sets]
+        if list(granted) != names or any(
+            not min(p.count, p.min_count or p.count) <= granted[p.name] <= p.count
+            for p in workload.pod_sets
+        ):
             yield f"{workload.key} starts without some of its pods"
         for assignment in assignments:
             placed = sum(assignment.nodes.values())
@@ -164,8 +209,8 @@ class _World:
     def _standing(self) -> Iterator[tuple[Workload, tuple[Assignment, ...]]]:
         """Yield what stands on nodes once the plan is applied: victims have not left yet."""
         for workload in self.snapshot.workloads:
-            if workload.admission is not None:
-                yield workload, workload.admission.assignments
+            if workload.admission is not None and workload.key not in self.replaced:
+                yield workload, standing(workload)
         for admit in self.admits:
             yield self.work[admit.workload], admit.assignments
 
@@ -257,6 +302,8 @@ class _World:
         if victim.queue not in queues or preemptor.queue not in queues:
             return False
         rights = queues[preemptor.queue or ""].preemption
+        if self._too_young(victim, preemptor):
+            return False
         if victim.queue == preemptor.queue:
             return may_evict_own(rights.within_cluster_queue, preemptor, victim)
         host = queues[victim.queue or ""]
@@ -266,6 +313,13 @@ class _World:
             and self._root(host.cohort) == self._root(queues[preemptor.queue or ""].cohort)
             and self._borrows(victim)
         )
+
+    def _too_young(self, victim: Workload, preemptor: Workload) -> bool:
+        """Return whether the victim has run for less than its queue grants (``decisions`` 4.9)."""
+        granted = self.snapshot.cluster_queues[victim.queue or ""].minimum_runtime
+        ran = self.snapshot.now - (victim.admission.admitted_at if victim.admission else 0.0)
+        yields = granted.yields_to_own and victim.priority < preemptor.priority
+        return ran < granted.seconds and not (yields and victim.queue == preemptor.queue)
 
     def _borrows(self, victim: Workload) -> bool:
         quotas = self.snapshot.cluster_queues[victim.queue or ""].quotas
@@ -282,6 +336,13 @@ class _World:
                 return cohort
             cohort = spec.parent
         return cohort
+
+
+def _pods_by_node(assignments: Iterable[Assignment]) -> Counter[str]:
+    pods: Counter[str] = Counter()
+    for assignment in assignments:
+        pods.update(assignment.nodes)
+    return pods
 
 
 def _kept(pool: int, quota: Quota) -> int:

@@ -1,57 +1,75 @@
 """Try and undo: one journal of old values for all tables that a cycle changes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 K = TypeVar("K")
-
-
-class Trial:
-    """A piece of work that is undone when its block ends, unless it is kept."""
-
-    def __init__(self) -> None:
-        self.kept = False
-
-    def keep(self) -> None:
-        """Let the changes stand; an enclosing trial may still undo them."""
-        self.kept = True
 
 
 class Journal:
     """Remembers what was overwritten, so that any trial can be taken back exactly.
 
-    Tables map to integers and read a missing key as 0.
+    Tables map to integers: dicts, where a missing key reads as 0, or lists.
     """
 
     def __init__(self) -> None:
-        self._old: list[tuple[dict[Any, int], Any, int | None]] = []
+        self._old: list[tuple[Any, Any, int | None]] = []
         self._depth = 0
 
-    def write(self, table: dict[K, int], key: K, value: int) -> None:
+    def write(self, table: dict[K, int] | list[int], key: Any, value: int) -> None:
         """Set ``table[key]``, and remember the old value while a trial runs."""
         if self._depth:
-            self._old.append((table, key, table.get(key)))
+            known = isinstance(table, list) or key in table
+            self._old.append((table, key, table[key] if known else None))
         table[key] = value
 
-    @contextmanager
-    def trial(self) -> Iterator[Trial]:
+    def trial(self) -> "Trial":
         """Undo everything written inside the block that is not kept. Trials nest."""
-        mark, trial = len(self._old), Trial()
+        return Trial(self)
+
+    def begin(self) -> int:
+        """Start to remember; return the mark to go back to."""
         self._depth += 1
-        try:
-            yield trial
-        finally:
-            self._depth -= 1
-            if not trial.kept:
-                self._undo(mark)
-            elif not self._depth:
-                self._old.clear()
+        return len(self._old)
+
+    def end(self, mark: int, *, kept: bool) -> None:
+        """Stop what began at ``mark``: undo it, or leave it to the enclosing trial."""
+        self._depth -= 1
+        if not kept:
+            self._undo(mark)
+        elif not self._depth:
+            self._old.clear()
 
     def _undo(self, mark: int) -> None:
-        while len(self._old) > mark:
-            table, key, value = self._old.pop()
+        old = self._old
+        while len(old) > mark:
+            table, key, value = old.pop()
             if value is None:
                 del table[key]
             else:
                 table[key] = value
+
+
+class Trial:
+    """A piece of work that is undone when its block ends, unless it is kept."""
+
+    __slots__ = ("_journal", "_mark", "kept")
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal, self._mark, self.kept = journal, 0, False
+
+    def keep(self) -> None:
+        """Let the changes stand; an enclosing trial may still undo them."""
+        self.kept = True
+
+    def __enter__(self) -> Self:
+        self._mark = self._journal.begin()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._journal.end(self._mark, kept=self.kept)

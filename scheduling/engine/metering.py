@@ -4,15 +4,16 @@ Source: ``finops.md`` 5: the earliest admitted fill the nominal quota, later one
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas, carries
 from scheduling.engine.loans import lent
 from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
 from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import Holding
-from scheduling.engine.usage import held_usage, is_gpu, paired, pod_footprint
+from scheduling.engine.usage import held_usage, is_gpu, paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,11 @@ def split(snapshot: Snapshot) -> tuple[Share, ...]:
     """Return the shares of all admitted work, releasing included, sorted by workload."""
     ledger = admitted_ledger(snapshot)
     paid = [w for w in snapshot.workloads if w.admission and w.queue in snapshot.cluster_queues]
-    shares = list(_unmanaged(snapshot))
+    shares = list(_physical(snapshot))
     columns = {fr for work in paid for fr in held_usage(work) if is_gpu(fr.resource)}
+    otherwise = {work.key for work in paid if charged_otherwise(work)}
     for fr in sorted(columns):
-        shares.extend(_column(ledger, fr, paid))
+        shares.extend(s for s in _column(ledger, fr, paid) if s.workload not in otherwise)
     return tuple(sorted(shares, key=lambda s: (s.workload, s.flavor, s.resource, s.holding)))
 
 
@@ -88,20 +90,43 @@ def _borrow(lenders: list[tuple[str, int]], amount: int) -> Iterable[tuple[str, 
         yield "", amount
 
 
-def _unmanaged(snapshot: Snapshot) -> Iterable[Share]:
-    """Yield the GPUs of admitted work that no queue pays for, by the flavor of its nodes."""
+def charged_otherwise(workload: Workload) -> bool:
+    """Return whether quota counts other GPUs than the pods take (``transformations.py``)."""
+    return any(
+        pod_set.charges is not None and _gpus(pod_set.charges) != _gpus(pod_set.requests)
+        for pod_set in workload.pod_sets
+    )
+
+
+def _gpus(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {resource: amount for resource, amount in amounts.items() if is_gpu(resource)}
+
+
+def _physical(snapshot: Snapshot) -> Iterable[Share]:
+    """Yield the GPUs of admitted work that no column of quota counts, by flavor of the nodes.
+
+    No queue pays for it, or its queue counts something else; then it counts as nominal.
+    """
     atlas = Atlas(snapshot)
     for work in snapshot.workloads:
-        if work.admission is None or work.queue in snapshot.cluster_queues:
+        paid = work.queue in snapshot.cluster_queues
+        if work.admission is None or (paid and not charged_otherwise(work)):
             continue
-        held: Counter[FlavorResource] = Counter()
-        for pod_set, assignment in paired(work, work.admission.assignments):
-            for resource, amount in pod_footprint(pod_set).items():
-                if is_gpu(resource):
-                    for node, pods in _where(assignment.nodes, assignment.count):
-                        held[FlavorResource(flavor_of(atlas, node), resource)] += amount * pods
-        for fr, amount in sorted(held.items()):
-            yield Share(work.key, fr.flavor, fr.resource, amount, Holding.UNMANAGED)
+        holding = Holding.NOMINAL if paid else Holding.UNMANAGED
+        for fr, amount in sorted(_gpus_on_nodes(atlas, work).items()):
+            yield Share(work.key, fr.flavor, fr.resource, amount, holding)
+
+
+def _gpus_on_nodes(atlas: Atlas, work: Workload) -> Counter[FlavorResource]:
+    """Return the GPUs that pods take; where nothing is placed, of the flavor that is charged."""
+    held: Counter[FlavorResource] = Counter()
+    for pod_set, assignment in paired(work, standing(work)):
+        charged = min(assignment.flavors.values(), default="")
+        for node, pods in _where(assignment.nodes, assignment.count):
+            flavor = flavor_of(atlas, node) or charged
+            for resource, amount in _gpus(pod_set.requests).items():
+                held[FlavorResource(flavor, resource)] += amount * pods
+    return held
 
 
 def _where(nodes: dict[str, int] | object, count: int) -> Iterable[tuple[str, int]]:

@@ -2,21 +2,30 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from scheduling.engine.books import Books
-from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.flavors import Assigner
 from scheduling.engine.quota import QuotaKey
+from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
-from scheduling.engine.usage import quota_usage
+from scheduling.engine.tournament import Usage
 
 
-def queue_order(workloads: Iterable[Workload], claimants: Collection[str]) -> list[Workload]:
-    """Return a queue's pending work in its order: waiting preemptors, priority, age, key."""
-    return sorted(
-        workloads, key=lambda w: (w.key not in claimants, -w.priority, w.created_at, w.key)
-    )
+def queue_order(workloads: Iterable[Workload]) -> list[Workload]:
+    """Return waiting work by priority, age, key."""
+    return sorted(workloads, key=lambda w: (-w.priority, w.created_at, w.key))
+
+
+def precedence(form: Form) -> tuple[float, ...]:
+    """Return which forms of one queue go first: smaller, before age and key."""
+    return (-form.priority,)
+
+
+def urgency(workload: Workload) -> tuple[int, float, str]:
+    """Return who of two comes first where nothing else decides: priority, age, key."""
+    return -workload.priority, workload.created_at, workload.key
 
 
 class Rank(NamedTuple):
@@ -38,48 +47,62 @@ class Heads:
 
     def __init__(self, rank: Callable[[Workload], Rank]) -> None:
         self._rank = rank
-        self._heap: list[tuple[Rank, Workload]] = []
+        self._heap: list[tuple[Rank, int, Workload]] = []
+        self._offers = 0  # a head may be offered again, with the same rank
 
     def offer(self, workload: Workload) -> None:
         """Let ``workload`` stand as the head of its queue."""
-        heapq.heappush(self._heap, (self._rank(workload), workload))
+        self.put(self._rank(workload), workload)
 
     def pop(self) -> Workload | None:
         """Return the best head and forget it; None when nobody is left."""
         while self._heap:
-            old, workload = heapq.heappop(self._heap)
+            old, _, workload = heapq.heappop(self._heap)
             rank = self._rank(workload)
             if rank <= old or not self._heap or rank < self._heap[0][0]:
                 return workload
-            heapq.heappush(self._heap, (rank, workload))
+            self.put(rank, workload)
         return None
 
+    def put(self, rank: Rank, workload: Workload) -> None:
+        """Let ``workload`` stand in line with a rank that is known to be right."""
+        self._offers += 1
+        heapq.heappush(self._heap, (rank, self._offers, workload))
 
-def borrow_level(books: Books, assigner: Assigner, workload: Workload) -> int:
-    """Return how far up the tree the workload would have to borrow (K35); 0: own nominal.
 
-    Each pod set counts with the flavor that asks for the least. Judged by quota alone.
+class Ask(NamedTuple):
+    """What a head asks for. ``settled``: it has no choice of flavors, so it never changes."""
+
+    usage: Usage
+    settled: bool
+
+
+def least_borrowing(books: Books, assigner: Assigner, workload: Workload) -> Ask:
+    """Return what the workload asks for with the flavors that make it borrow the least.
+
+    The first in the queue's order on ties, for each pod set on top of the earlier ones. Judged
+    by quota alone; nothing for work outside every queue.
     """
     queue = books.queue(workload)
-    if queue is None:
-        return 0
     usage: Counter[FlavorResource] = Counter()
+    if queue is None:
+        return Ask(usage, settled=True)
+    settled = True
     for pod_set in workload.pod_sets:
         choices = assigner.options(workload, pod_set).choices
-        totals = [usage + quota_usage(pod_set, pod_set.count, option) for option in choices]
-        if totals:
-            usage = min(totals, key=lambda total: _level(books, queue, total))
-    return _level(books, queue, usage)
+        if len(choices) == 1:
+            one = assigner.offer(pod_set, choices[0]).usage
+            usage = usage + one if usage else one
+        elif choices:
+            settled = False
+            totals = [usage + assigner.offer(pod_set, option).usage for option in choices]
+            usage = min(totals, key=lambda total: borrow_level(books, queue, total))
+    return Ask(usage, settled)
 
 
-def _level(books: Books, queue: QuotaKey, usage: Counter[FlavorResource]) -> int:
-    ledger = books.now.ledger
-    return max((ledger.borrow_level(queue, fr, n) for fr, n in usage.items()), default=0)
-
-
-def total_usage(workload: Workload, pinned: dict[str, Option]) -> Counter[FlavorResource]:
-    """Return what the whole gang would be charged under one option for each pod set."""
-    usage: Counter[FlavorResource] = Counter()
-    for pod_set in workload.pod_sets:
-        usage.update(quota_usage(pod_set, pod_set.count, pinned[pod_set.name]))
-    return usage
+def borrow_level(books: Books, queue: QuotaKey, usage: Usage) -> int:
+    """Return how far up the tree ``usage`` would have to be borrowed (K35); 0: own nominal."""
+    ledger, level = books.now.ledger, 0
+    for fr, amount in usage.items():
+        level = max(level, ledger.borrow_level(queue, fr, amount))
+    return level

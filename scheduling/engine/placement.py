@@ -48,7 +48,8 @@ class FreeCapacity:
 
     def stand(self, workload: Workload, assignments: Iterable[Assignment], sign: int = 1) -> None:
         """Put a whole workload where ``assignments`` says; ``sign`` -1 takes it away."""
-        for pod_set, assignment in paired(workload, assignments):
+        assignments = [assignment for assignment in assignments if assignment.nodes]
+        for pod_set, assignment in paired(workload, assignments) if assignments else ():
             footprint = pod_footprint(pod_set)
             for node, pods in assignment.nodes.items():
                 self.take(node, footprint, sign * pods)

@@ -31,21 +31,30 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Start the whole gang on these nodes. ``borrows``: GPUs etc. above nominal, by resource."""
+    """Start the whole gang on these nodes. ``borrows``: GPUs etc. above nominal, by resource.
+
+    ``replaces``: the running workload that ends in this moment, because this one is a grown copy
+    of it and takes over its pods where they stand; or "".
+    """
 
     workload: str
     assignments: tuple[Assignment, ...]
     borrows: Mapping[str, int] = field(default_factory=dict)
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Take quota and nodes from an admitted workload."""
+    """Take quota and nodes from an admitted workload.
+
+    ``lost_gpu_hours``: progress that is thrown away, since its last checkpoint or its start.
+    """
 
     workload: str
     reason: EvictionReason
     preemptor: str | None = None
     right: PreemptionReason | None = None
+    lost_gpu_hours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +75,11 @@ class Plan:
     """The decisions of one cycle in the order in which they were taken, and its memory.
 
     ``work`` counts what the cycle did (``heads``, ``nodes_scanned``, ``trials`` ...).
+    ``look_again_at``: the first instant at which time alone can change a decision: running work
+    loses the protection of its minimum runtime, or a claim ends. None: never.
     """
 
     decisions: tuple[Decision, ...]
     memory: Memory = field(default_factory=Memory)
     work: Mapping[str, int] = field(default_factory=dict)
+    look_again_at: float | None = None

@@ -3,9 +3,11 @@
 Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5).
 """
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import islice
+from math import isfinite
 
 from scheduling.engine.books import Books, available
 from scheduling.engine.candidates import (
@@ -16,78 +18,219 @@ from scheduling.engine.candidates import (
     Running,
     Selection,
 )
+from scheduling.engine.fair_preemption import FairPreemption
+from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner, Option
-from scheduling.engine.ordering import total_usage
-from scheduling.engine.quota import QuotaKey
+from scheduling.engine.giving_back import give_back
+from scheduling.engine.grades import Grade, Mode, Standing
+from scheduling.engine.profile import RECOMMENDED, Profile
+from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
-from scheduling.engine.terms import BorrowWithinCohort
+from scheduling.engine.standing import standing
+from scheduling.engine.tenure import safe_until
+from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort, WithinClusterQueue
+from scheduling.engine.ways import Way, Ways, levels
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
+BEST = Grade(Mode.RECLAIM)
 
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """Whom to evict, and where the preemptor is going to stand."""
+    """Whom to evict, and where the preemptor is going to stand, borrowing as ``standing`` says."""
 
     victims: tuple[Candidate, ...]
     assignments: tuple[Assignment, ...]
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Shelter:
+    """Room could be made at ``until``: the minimum runtime still protects ``victims``."""
+
+    victims: tuple[str, ...]
+    until: float
 
 
 class Preemptor:
     """Looks for victims in the ``soon`` account; leaves the books as it found them."""
 
-    def __init__(self, books: Books, assigner: Assigner, running: Running) -> None:
+    def __init__(
+        self,
+        books: Books,
+        assigner: Assigner,
+        running: Running,
+        regime: Regime,
+        profile: Profile = RECOMMENDED,
+    ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
-        self._ledger = books.soon.ledger
-        queues = books.snapshot.cluster_queues
-        self._grounds = Grounds(self._ledger, books.staying, queues, running)
+        self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
+        self._profile, self.now = profile, books.snapshot.now
+        self._regime, self._fair = regime, FairPreemption(books, regime)
+        self._last = self._grounds_at(self.now)
+        self.ways = Ways(assigner)
         self.trials = 0
+        self.spared: set[str] = set()  # whom a search passed over because they are protected
 
-    def find(self, workload: Workload, protected: Collection[str]) -> Rescue | None:
-        """Return the best way to make room, or None. ``protected`` may not be evicted.
+    def find(
+        self,
+        workload: Workload,
+        protected: Collection[str],
+        at: float | None = None,
+        ways: Iterable[Way] | None = None,
+    ) -> Rescue | None:
+        """Return the best way to make room, or None.
 
-        Among the flavor combinations, in their order, one that only takes back lent quota
-        beats one that evicts the queue's own work (``FORMAT`` 5.5).
+        Args:
+            workload: the preemptor.
+            protected: who may not be evicted.
+            at: judge as it would be at that instant, if everything went on as it stands.
+            ways: the flavors to look at, in order; default: all that the queue has.
+
+        By default, only to take back lent quota beats evicting the queue's own work, then
+        borrowing from nearby beats borrowing from afar; the queue may prefer otherwise
+        (``FORMAT`` 5.5). Ties: the earlier way.
         """
         queue = self._books.queue(workload)
         if queue is None:
             return None
-        second_best: Rescue | None = None
-        for pinned in self._combinations(workload):
-            rescue = self._for_flavors(workload, queue, pinned, protected)
-            if rescue and all(victim.queue != queue for victim in rescue.victims):
+        grounds = self._grounds(self.now if at is None else at)
+        preference = self._queues[queue.name].fungibility.preference
+        best: Rescue | None = None
+        for attempt, way in self._attempts(workload, queue, ways):
+            rescue = self._for_flavors(attempt, way, protected, grounds)
+            if rescue is None:
+                continue
+            if rescue.standing.grade == BEST:
                 return rescue
-            second_best = second_best or rescue
-        return second_best
+            rank = rescue.standing.rank(preference)
+            if best is None or rank > best.standing.rank(preference):
+                best = rescue
+        self.spared |= grounds.spared
+        grounds.spared.clear()
+        return best
 
-    def _combinations(self, workload: Workload) -> Iterator[dict[str, Option]]:
-        names = [pod_set.name for pod_set in workload.pod_sets]
-        options = [self._assigner.options(workload, p).choices for p in workload.pod_sets]
-        for chosen in islice(product(*options), MAX_COMBINATIONS):
-            yield dict(zip(names, chosen, strict=True))
+    def _grounds(self, now: float) -> Grounds:
+        if self._last.now != now:
+            self._last = self._grounds_at(now)
+        return self._last
+
+    def _grounds_at(self, now: float) -> Grounds:
+        ledger, staying = self._ledger, self._books.staying
+        return Grounds(ledger, staying, self._queues, self._running, now, self._profile)
+
+    def shelter(self, workload: Workload, protected: Collection[str]) -> Shelter | None:
+        """Return until when nothing but a minimum runtime keeps the workload from its room.
+
+        None where time alone makes no room. Cost: a :meth:`find` for each halving of the
+        instants at which somebody in the tree loses protection.
+        """
+        instants = self._instants(workload)
+        if not instants or self.find(workload, protected, instants[-1]) is None:
+            return None
+
+        def makes_room(at: float) -> bool:
+            return self.find(workload, protected, at) is not None
+
+        last = len(instants) - 1
+        until = instants[bisect_left(instants, True, hi=last, key=makes_room)]
+        rescue = self.find(workload, protected, until)
+        works = [victim.workload for victim in rescue.victims] if rescue else []
+        grounds = self._grounds(self.now)
+        safe = (work.key for work in works if grounds.safe(work, workload))
+        return Shelter(tuple(sorted(safe)), until)
+
+    def _instants(self, workload: Workload) -> list[float]:
+        """Return when running work of the workload's tree loses its protection, in order."""
+        queue = self._books.queue(workload)
+        if queue is None:
+            return []
+        members = self._ledger.members(self._ledger.root(queue))
+        granting = (
+            self._queues[key.name]
+            for key in members
+            if key.kind is Kind.QUEUE and self._queues[key.name].minimum_runtime.seconds
+        )
+        grounds = self._grounds(self.now)
+        return sorted(
+            {
+                safe_until(spec, work)
+                for spec in granting
+                for work in self._running.of(spec.name)
+                if grounds.safe(work, workload) and isfinite(safe_until(spec, work))
+            }
+        )
+
+    def _attempts(
+        self, workload: Workload, queue: QuotaKey, ways: Iterable[Way] | None
+    ) -> Iterable[tuple[Attempt, Way]]:
+        """Return the ways under which eviction may be tried at all, the first few of them."""
+        found = (
+            (Attempt(workload, queue, way.usage, self._contested(queue, way.usage)), way)
+            for way in (self.ways.of(workload, queue) if ways is None else ways)
+        )
+        tried = (pair for pair in found if self._eligible(pair[0]) and self._hopeful(pair[0]))
+        return islice(tried, MAX_COMBINATIONS)
+
+    def _hopeful(self, attempt: Attempt) -> bool:
+        """Return whether there may be a victim at all, before anybody is looked at.
+
+        Others' work is out of reach unless the queue may take it while borrowing, or has a
+        better right to it, or can get within its own quota by evicting its own work first.
+        """
+        rights = self._queues[attempt.queue.name].preemption
+        lowest = self._running.lowest(attempt.queue.name)
+        never = rights.within_cluster_queue is WithinClusterQueue.NEVER
+        if lowest is not None and not never and lowest <= attempt.preemptor.priority:
+            return True
+        if rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER:
+            return False
+        borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        if borrowing or self._regime.is_fair(attempt.queue):
+            return True
+        top = self._ledger.height(self._ledger.root(attempt.queue))
+        return all(
+            self._ledger.borrow_level(attempt.queue, fr, attempt.usage[fr]) < max(top, 1)
+            for fr in attempt.contested
+        )
 
     def _for_flavors(
-        self,
-        workload: Workload,
-        queue: QuotaKey,
-        pinned: dict[str, Option],
-        protected: Collection[str],
+        self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
     ) -> Rescue | None:
-        usage = total_usage(workload, pinned)
-        attempt = Attempt(workload, queue, usage, self._contested(queue, usage))
-        if not self._eligible(attempt):
+        if self._regime.is_fair(attempt.queue):
+            return self._by_share(attempt, way, protected, grounds)
+        candidates = Selection(attempt, grounds, protected).collect()
+        if not candidates.all or not self._possible(attempt, way, candidates):
             return None
-        candidates = Selection(attempt, self._grounds, protected).collect()
-        if not candidates.all or not self._possible(attempt, pinned, candidates):
-            return None
-        for borrowing in self._passes(attempt, candidates):
-            rescue = self._one_pass(attempt, pinned, candidates, borrowing=borrowing)
+        for borrowing in grounds.passes(attempt, candidates):
+            rescue = self._one_pass(attempt, way, candidates, borrowing=borrowing)
             if rescue is not None:
                 return rescue
         return None
 
+    def _by_share(
+        self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
+    ) -> Rescue | None:
+        def fit() -> tuple[Assignment, ...] | None:
+            return self._fit(attempt, way.pinned, borrowing=True)
+
+        plan = self._fair.find(attempt, grounds, protected, fit)
+        if plan is None:
+            return None
+        with self._books.trial():
+            for victim in plan.victims:
+                self._evict(victim)
+            stands = self._standing(attempt, way, plan.victims)
+        return Rescue(plan.victims, plan.assignments, stands)
+
+    def _standing(self, attempt: Attempt, way: Way, victims: Sequence[Candidate]) -> Standing:
+        """Return how well the preemptor is served; these are off the books."""
+        reclaims = all(victim.queue != attempt.queue for victim in victims)
+        mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
+        return Standing(mode, levels([self._ledger], attempt.queue, way))
+
     def _contested(
-        self, queue: QuotaKey, usage: dict[FlavorResource, int]
+        self, queue: QuotaKey, usage: Mapping[FlavorResource, int]
     ) -> frozenset[FlavorResource]:
         """Return the columns without enough quota; all of them if only nodes are missing."""
         sides = self._books.coming
@@ -98,16 +241,14 @@ class Preemptor:
 
     def _eligible(self, attempt: Attempt) -> bool:
         """Return whether eviction may be tried at all (``FORMAT`` 5.3)."""
-        rights = self._books.snapshot.cluster_queues[attempt.queue.name].preemption
-        borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        rights = self._queues[attempt.queue.name].preemption
+        if rights.borrow_within_cohort is not BorrowWithinCohort.NEVER:
+            return True
+        reclaims = rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
+        if reclaims and self._regime.is_fair(attempt.queue):
+            return True
         return all(
-            amount <= self._ledger.potential(attempt.queue, fr)
-            and (
-                fr not in attempt.contested
-                or borrowing
-                or self._entitled(attempt.queue, fr, amount)
-            )
-            for fr, amount in attempt.usage.items()
+            self._entitled(attempt.queue, fr, attempt.usage[fr]) for fr in attempt.contested
         )
 
     def _entitled(self, queue: QuotaKey, fr: FlavorResource, amount: int) -> bool:
@@ -117,30 +258,15 @@ class Preemptor:
         top = self._ledger.height(self._ledger.root(queue))
         return self._ledger.borrow_level(queue, fr, amount) < top
 
-    def _passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
-        rights = self._books.snapshot.cluster_queues[attempt.queue.name].preemption
-        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
-        unused = all(self._ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
-        if not candidates.foreign or (never and not unused):
-            return (True,)
-        return (False, True) if never and not candidates.hierarchy else (True, False)
-
-    def _possible(
-        self, attempt: Attempt, pinned: dict[str, Option], candidates: Candidates
-    ) -> bool:
+    def _possible(self, attempt: Attempt, way: Way, candidates: Candidates) -> bool:
         """Return whether the gang would fit with every candidate gone: cheap way out."""
         with self._books.trial():
             for candidate in candidates.all:
                 self._evict(candidate)
-            return self._fit(attempt, pinned, borrowing=True) is not None
+            return self._fit(attempt, way.pinned, borrowing=True) is not None
 
     def _one_pass(
-        self,
-        attempt: Attempt,
-        pinned: dict[str, Option],
-        candidates: Candidates,
-        *,
-        borrowing: bool,
+        self, attempt: Attempt, way: Way, candidates: Candidates, *, borrowing: bool
     ) -> Rescue | None:
         """Evict one by one until the gang fits, then give back whom it does not need."""
         taken: list[Candidate] = []
@@ -150,50 +276,76 @@ class Preemptor:
                     continue
                 self._evict(candidate)
                 taken.append(candidate)
-                found = self._fit(attempt, pinned, borrowing=borrowing)
-                if found is not None:
-                    return self._give_back(attempt, pinned, taken, found, borrowing=borrowing)
+                if self._fit(attempt, way.pinned, borrowing=borrowing) is not None:
+                    return self._settled(attempt, way, taken, borrowing=borrowing)
         return None
+
+    def _settled(
+        self, attempt: Attempt, way: Way, taken: Sequence[Candidate], *, borrowing: bool
+    ) -> Rescue:
+        """Give back until nobody can be, and return who is left.
+
+        One round suffices, and the last one taken is needed, where only room counts and one pod
+        set takes it. Several pod sets may find another place once somebody is back; and where
+        nobody is left who may not be taken while borrowing, the preemptor may borrow, and needs
+        fewer (Kueue #1974). Then all are tried until a round returns nobody.
+        """
+        settled = borrowing and len(attempt.preemptor.pod_sets) <= 1
+        needed = self._give_back(attempt, way, taken, borrowing=borrowing, keep_last=settled)
+        while not settled:
+            fewer = self._give_back(attempt, way, needed, borrowing=borrowing, keep_last=False)
+            settled, needed = len(fewer) == len(needed), fewer
+        assignments = self._fit(attempt, way.pinned, borrowing=borrowing or _may_borrow(needed))
+        assert assignments is not None, "whoever was given back leaves the gang its place"
+        return Rescue(needed, assignments, self._standing(attempt, way, needed))
 
     def _give_back(
         self,
         attempt: Attempt,
-        pinned: dict[str, Option],
-        taken: list[Candidate],
-        found: tuple[Assignment, ...],
+        way: Way,
+        taken: Sequence[Candidate],
         *,
         borrowing: bool,
-    ) -> Rescue:
-        needed = [taken[-1]]
-        for candidate in reversed(taken[:-1]):
-            with self._books.trial() as trial:
-                self._restore(candidate)
-                again = self._fit(attempt, pinned, borrowing=borrowing)
-                if again is not None:
-                    found = again
-                    trial.keep()
-            if again is None:
-                needed.append(candidate)
-        return Rescue(tuple(reversed(needed)), found)
+        keep_last: bool,
+    ) -> tuple[Candidate, ...]:
+        gone = {candidate.workload.key: candidate for candidate in taken}
+        tried: list[Candidate] = []
+
+        def restore(work: Workload) -> None:
+            self._restore(work)
+            tried.append(gone.pop(work.key))
+
+        def fits() -> bool:
+            may = borrowing or _may_borrow(gone.values())
+            if self._fit(attempt, way.pinned, borrowing=may) is not None:
+                return True
+            gone[tried[-1].workload.key] = tried[-1]
+            return False
+
+        return give_back(taken, self._books.trial, restore, fits, keep_last=keep_last)
 
     def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
         """Return whether the candidate is safe in this pass.
 
-        A foreign one is, once its queue or a cohort below the common ancestor is back within
-        its quota, and in a pass with borrowing if it may only be taken without.
+        A foreign one is in a pass with borrowing if it may only be taken without; and it is once
+        no contested column that it uses is borrowed by its queue and by every cohort below the
+        common ancestor. Stricter than ``FORMAT`` 7.3, which adds the columns up: what is promised
+        is promised column by column (``admission.md`` T2).
         """
         if candidate.queue == attempt.queue:
             return False
         if borrowing and not candidate.while_borrowing:
             return True
         used, staying = self._running.usage[candidate.workload.key], self._books.staying
-        columns = [fr for fr in attempt.contested if used[fr]]
         own = set(staying.path(attempt.queue))
         branch = [node for node in staying.path(candidate.queue) if node not in own]
-        return any(all(not staying.borrowed(node, fr) for fr in columns) for node in branch)
+        return not any(
+            used[fr] and all(staying.borrowed(node, fr) for node in branch)
+            for fr in attempt.contested
+        )
 
     def _fit(
-        self, attempt: Attempt, pinned: dict[str, Option], *, borrowing: bool
+        self, attempt: Attempt, pinned: Mapping[str, Option], *, borrowing: bool
     ) -> tuple[Assignment, ...] | None:
         self.trials += 1
         nominal_only = frozenset() if borrowing else attempt.contested
@@ -202,11 +354,13 @@ class Preemptor:
 
     def _evict(self, candidate: Candidate) -> None:
         work = candidate.workload
-        assert work.admission is not None
-        self._books.leave(work, work.admission.assignments)
+        self._books.leave(work, standing(work))
 
-    def _restore(self, candidate: Candidate) -> None:
-        work = candidate.workload
-        assert work.admission is not None
-        self._books.hold(work, work.admission.assignments, self._books.coming)
-        self._books.stay(work, work.admission.assignments)
+    def _restore(self, work: Workload) -> None:
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))
+
+
+def _may_borrow(gone: Iterable[Candidate]) -> bool:
+    """Return whether each of them may be evicted though the preemptor borrows."""
+    return all(candidate.while_borrowing for candidate in gone)

@@ -15,6 +15,8 @@ class Profile:
     drain: bool = True  # scenario/loop.py: go on until nobody fits; else one head of each queue
     contested_only: bool = True  # candidates.py: no-borrowing rules look at what is short alone
     borrowed_columns: bool = True  # candidates.py: victims use a column that their queue borrows
+    minimum_runtime: bool = True  # candidates.py: who was admitted only lately is no victim
+    cheapest_eviction: bool = True  # candidates.py: who loses the fewest GPU-hours goes first
     scan_memory: bool = False  # kueue/flavors.py: go on where the last flavor search stopped
     park_shapes: bool = False  # kueue/heads.py: what did not fit parks its equals untried
     sticky_preemptor: bool = False  # kueue/heads.py: who evicted stays in front of its queue
@@ -33,6 +35,8 @@ class Profile:
             drain=False,
             contested_only=False,
             borrowed_columns=False,
+            minimum_runtime=False,
+            cheapest_eviction=False,
             scan_memory=True,
             park_shapes=True,
             sticky_preemptor=True,

@@ -182,7 +182,6 @@ class ClusterQueue:
 
     ``inactive`` holds the code of why the queue cannot admit (``FlavorNotFound`` ...), or "".
     ``reclaimable`` false: what it borrows is not taken back by others (Volcano).
-    ``namespaces`` None: nobody may use it; otherwise the names that its selector allows.
     ``usage_based``: its local queues with the smaller decayed usage go first; with
     ``priority_first``, only among work of one priority.
     """
@@ -246,6 +245,7 @@ class PodSet:
     ``affinity``: terms of which one must hold, each a set of expressions that hold together;
     none: any node. ``charges``: what one pod is charged in quota where resource
     transformations make it differ from what it takes of a node; None: its requests.
+    ``flavors``: those that it must get, by resource; None: any.
     """
 
     name: str
@@ -257,6 +257,7 @@ class PodSet:
     min_count: int | None = None
     affinity: tuple[tuple[Expression, ...], ...] = ()
     charges: Amounts | None = None
+    flavors: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,13 +346,15 @@ class Memory:
 
     ``evicted_by`` holds (victim, preemptor) pairs for as long as both are alive: nobody may
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
-    ``history`` is the decayed use of each ClusterQueue, by name.
+    ``history`` is the decayed use of each ClusterQueue, by name. ``held_less`` is how many pods
+    of each pod set those workloads hold that hold fewer than they were admitted with.
     """
 
     claims: tuple[Claim, ...] = ()
     evicted_by: tuple[tuple[str, str], ...] = ()
     lobby: Lobby = EMPTY_LOBBY  # of Profile.kueue() alone
     history: Mapping[str, Decayed] = field(default_factory=dict)
+    held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ class BlockerCode(StrEnum):
     IMPOSSIBLE = "IMPOSSIBLE"
     WAITING_PREEMPTION = "WAITING_PREEMPTION"
     CLAIMED = "CLAIMED"
+    MINIMUM_RUNTIME = "MINIMUM_RUNTIME"
 
 
 class EvictionReason(StrEnum):
@@ -65,6 +66,7 @@ class EvictionReason(StrEnum):
     CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
     LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
     DEACTIVATED = "Deactivated"
+    OUTGROWN = "Outgrown"  # it took back what it had given back, and that is gone (T5, ours)
 
 
 class PreemptionReason(StrEnum):

@@ -12,6 +12,7 @@ from scheduling.engine.snapshot import (
     PodSet,
     Workload,
 )
+from scheduling.engine.standing import standing
 
 _GPU_NAMES = (GPU, "amd.com/gpu", "volcano.sh/vgpu-number")
 _GPU_PREFIXES = ("nvidia.com/mig-",)
@@ -33,6 +34,14 @@ def pod_footprint(pod_set: PodSet) -> dict[str, int]:
     return {**asked, PODS: 1}
 
 
+def pod_charge(pod_set: PodSet) -> dict[str, int]:
+    """Return what one pod is charged in quota: its footprint, unless it is transformed (K20)."""
+    if pod_set.charges is None:
+        return pod_footprint(pod_set)
+    charged = {resource: amount for resource, amount in pod_set.charges.items() if amount > 0}
+    return {**charged, PODS: 1}
+
+
 def covered(queue: ClusterQueue) -> frozenset[str]:
     """Return every resource for which the queue has quota lines."""
     return frozenset(resource for group in queue.groups for resource in group.resources)
@@ -42,16 +51,25 @@ def asked_of(queue: ClusterQueue, pod_set: PodSet) -> dict[str, int]:
     """Return what one pod asks of the queue's quota; its slot only where ``pods`` is covered."""
     return {
         resource: amount
-        for resource, amount in pod_footprint(pod_set).items()
+        for resource, amount in pod_charge(pod_set).items()
         if resource != PODS or PODS in covered(queue)
     }
 
 
 def demand(pod_sets: Iterable[PodSet]) -> dict[str, int]:
-    """Return what a whole gang asks for, pod slots included."""
+    """Return what a whole gang asks of nodes, pod slots included."""
+    return _sum((pod_set, pod_footprint(pod_set)) for pod_set in pod_sets)
+
+
+def quota_demand(pod_sets: Iterable[PodSet]) -> dict[str, int]:
+    """Return what a whole gang is charged in quota, pod slots included."""
+    return _sum((pod_set, pod_charge(pod_set)) for pod_set in pod_sets)
+
+
+def _sum(pods: Iterable[tuple[PodSet, Mapping[str, int]]]) -> dict[str, int]:
     total: Counter[str] = Counter()
-    for pod_set in pod_sets:
-        for resource, amount in pod_footprint(pod_set).items():
+    for pod_set, each in pods:
+        for resource, amount in each.items():
             total[resource] += amount * pod_set.count
     return dict(total)
 
@@ -61,7 +79,7 @@ def quota_usage(
 ) -> Counter[FlavorResource]:
     """Return what ``count`` pods are charged under this choice of flavors."""
     usage: Counter[FlavorResource] = Counter()
-    for resource, amount in pod_footprint(pod_set).items():
+    for resource, amount in pod_charge(pod_set).items():
         if resource in flavors:
             usage[FlavorResource(flavors[resource], resource)] += amount * count
     return usage
@@ -77,13 +95,17 @@ def charged(workload: Workload, assignments: Iterable[Assignment]) -> Counter[Fl
 
 def held_usage(workload: Workload) -> Counter[FlavorResource]:
     """Return what an admitted workload is charged; nothing for a pending one."""
-    return charged(workload, workload.admission.assignments if workload.admission else ())
+    return charged(workload, standing(workload))
 
 
 def paired(
     workload: Workload, assignments: Iterable[Assignment]
 ) -> Iterator[tuple[PodSet, Assignment]]:
     """Yield each assignment with its pod set; a pod set that is gone holds nothing."""
+    if len(workload.pod_sets) == 1:  # by far the most work
+        (only,) = workload.pod_sets
+        yield from ((only, a) for a in assignments if a.pod_set == only.name)
+        return
     pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
     for assignment in assignments:
         if assignment.pod_set in pod_sets:
@@ -100,4 +122,7 @@ def shape(pod_set: PodSet) -> tuple[object, ...]:
         pod_set.tolerations,
         pod_set.topology,
         pod_set.min_count,
+        pod_set.affinity,
+        None if pod_set.charges is None else tuple(sorted(pod_set.charges.items())),
+        None if pod_set.flavors is None else tuple(sorted(pod_set.flavors.items())),
     )

@@ -110,6 +110,13 @@ def test_numbers_are_said_the_way_people_say_them(
     assert reasons.sentence(code, numbers) == words
 
 
+def test_an_instant_is_said_as_a_time_and_date() -> None:
+    numbers = {"victims": 3, "until": 1300}
+    assert "at 1970-01-01 00:21:40 UTC" in reasons.next_step("MINIMUM_RUNTIME", numbers)
+    assert "3 of them" in reasons.sentence("MINIMUM_RUNTIME", numbers)
+    assert "9999-12-31" in reasons.next_step("MINIMUM_RUNTIME", {"until": 10**30})
+
+
 def test_an_unknown_code_speaks_for_itself_and_counts_as_an_error() -> None:
     assert reasons.sentence("NEWS", {}) == "NEWS"
     assert reasons.severity("NEWS") == reasons.ERROR

@@ -11,6 +11,7 @@ from scheduling.engine.snapshot import (
     Assignment,
     ClusterQueue,
     Cohort,
+    Decayed,
     Flavor,
     FlavorQuotas,
     FlavorResource,
@@ -26,6 +27,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import (
+    Fairness,
     ReclaimWithinCohort,
     TopologyMode,
     WithinClusterQueue,
@@ -112,9 +114,26 @@ class World:
             self.node_list.append(node(len(self.node_list) + 1, gpus, **changes))
         return self
 
-    def cohort(self, name: str, parent: str | None = None, **quota: int) -> "World":
+    def cohort(
+        self,
+        name: str,
+        parent: str | None = None,
+        *,
+        fairness: Fairness = Fairness.NONE,
+        weight: float = 1.0,
+        **quota: int,
+    ) -> "World":
         quotas = {H100: Quota(**quota)} if quota else {}
-        self.cohorts[name] = Cohort(name, parent, quotas)
+        self.cohorts[name] = Cohort(name, parent, quotas, weight, fairness)
+        return self
+
+    def used(self, **gpu_hours: float) -> "World":
+        """Past use by queue, ``cq_ia`` for ``cq-ia``; nobody holds anything since."""
+        history = {
+            queue.replace("_", "-"): Decayed(hours, 0.0, self.now)
+            for queue, hours in gpu_hours.items()
+        }
+        self.memory = replace(self.memory, history=history)
         return self
 
     def queue(

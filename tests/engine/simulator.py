@@ -59,6 +59,7 @@ class Simulator:
     def _apply(self) -> bool:
         admits = {d.workload: d for d in self.plan.decisions if isinstance(d, Admit)}
         evicts = {d.workload: d for d in self.plan.decisions if isinstance(d, Evict)}
+        replaced = {d.replaces for d in admits.values()}
         for key, evict in evicts.items():
             self.evictions.append((key, evict.preemptor or ""))
             self.leaving[key] = self.leave_after - 1
@@ -67,6 +68,7 @@ class Simulator:
             if w.key in admits
             else replace(w, releasing=w.releasing or w.key in evicts)
             for w in self.snapshot.workloads
+            if w.key not in replaced
         )
         self.snapshot = replace(self.snapshot, workloads=work, memory=self.plan.memory)
         return bool(admits or evicts)

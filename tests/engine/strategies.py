@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scheduling.engine.snapshot import Preemption, Snapshot
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    Fairness,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -22,6 +23,7 @@ preemption_st = st.builds(
     st.none() | st.integers(0, 2),
 )
 topology_st = st.sampled_from([*[None] * 6, required(RACK), required(BLOCK), preferred(RACK)])
+weight_st = st.sampled_from([1.0, 1.0, 2.0, 0.5, 0.0])
 limit_st = st.sampled_from([None, None, None, 0, 1, 4])
 
 
@@ -37,10 +39,12 @@ def pod_sets_st(draw):
 def worlds(draw, stops=True) -> Snapshot:
     """Every workload starts pending; the simulator makes the rest."""
     made = world().topology().nodes(draw(st.sampled_from([2, 3, 4, 1, 0])))
-    made.cohort("root", nominal=draw(st.integers(0, 2)))
+    fairness = draw(st.sampled_from(Fairness))
+    made.cohort("root", nominal=draw(st.integers(0, 2)), fairness=fairness)
     made.cohort(
         "left",
         "root",
+        weight=draw(weight_st),
         nominal=draw(st.integers(0, 3)),
         borrowing_limit=draw(limit_st),
         lending_limit=draw(limit_st),
@@ -59,6 +63,7 @@ def worlds(draw, stops=True) -> Snapshot:
             queueing_strategy=draw(st.sampled_from(QueueingStrategy)),
             stop_policy=draw(st.sampled_from(StopPolicy)) if stop else StopPolicy.NONE,
             reclaimable=draw(st.integers(0, 4)) > 0,
+            fair_weight=draw(weight_st),
         )
     for number in range(draw(st.integers(2, 12))):
         queue = draw(st.sampled_from((*QUEUES, *QUEUES, None)))

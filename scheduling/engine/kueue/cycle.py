@@ -7,20 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from scheduling.engine import partial
 from scheduling.engine.candidates import Candidate
-from scheduling.engine.kueue import partial
+from scheduling.engine.grades import Mode
+from scheduling.engine.growth import asked, merged, original_of
 from scheduling.engine.kueue.fair import FairVictims
 from scheduling.engine.kueue.flavors import Nominator, Pinned
 from scheduling.engine.kueue.heads import Heads
-from scheduling.engine.kueue.nomination import Mode, Nomination
-from scheduling.engine.kueue.order import Tournament, classic
+from scheduling.engine.kueue.nomination import Nomination
+from scheduling.engine.kueue.order import by_share, classic
 from scheduling.engine.kueue.picture import Picture
-from scheduling.engine.kueue.shares import Shares
 from scheduling.engine.kueue.victims import ClassicVictims, Victims
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.profile import Profile
 from scheduling.engine.quota import QuotaKey, queue_key
-from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
+from scheduling.engine.shares import Shares
+from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
 from scheduling.engine.terms import PendingReason, ReclaimWithinCohort
 
 
@@ -53,11 +55,23 @@ class Entry:
     victims: tuple[Candidate, ...] = ()
     outcome: HeadOutcome = HeadOutcome.NO_FIT
     deferred: bool = False
+    original: Workload | None = None  # of which this is a grown copy
 
     @property
     def reason(self) -> PendingReason | None:
         """Return the summary word for why it waits; None if it was admitted."""
         return _REASONS.get(self.outcome, self.nomination.reason)
+
+    @property
+    def assignments(self) -> tuple[Assignment, ...]:
+        """Return where it would stand, with the pods that it takes over."""
+        more = self.nomination.assignments
+        return merged(self.workload, self.original, more) if self.original else more
+
+    @property
+    def replaces(self) -> str:
+        """Return the key of the running workload whose place it takes, or ""."""
+        return self.original.key if self.original else ""
 
     @property
     def victim_keys(self) -> frozenset[str]:
@@ -115,25 +129,28 @@ class _Cycle:
             self._victims = FairVictims(picture, self._shares)
         self._nominator = Nominator(picture, self._victims)
         self._taken: set[str] = set()  # victims chosen in this cycle
+        self._replaced: set[str] = set()  # originals of copies admitted in this cycle
 
     def nominate(
         self, work: Workload, tried: Mapping[str, int], pinned: Pinned | None = None
     ) -> Entry:
         """Return what the workload would like, with fewer pods if need be."""
-        queue = queue_key(work.queue or "")
+        queue, original = queue_key(work.queue or ""), original_of(work, self._picture.admitted)
+        asking = asked(work, original, self._picture.atlas) if original else work
 
         def attempt(asking: Workload) -> Entry:
             nomination = self._nominator.nominate(asking, tried, pinned, self._taken)
-            return Entry(work, queue, nomination, self._victims_of(nomination))
+            victims = self._victims_of(nomination)
+            return Entry(work, queue, nomination, victims, original=original)
 
         def smaller(reduced: Workload) -> Entry | None:
             entry = attempt(reduced)
             return entry if _works(entry) else None
 
-        entry = attempt(work)
-        if _works(entry) or not partial.reducible(work):
+        entry = attempt(asking)
+        if _works(entry) or not partial.reducible(asking):
             return entry
-        return partial.search(work, smaller) or entry
+        return partial.search(asking, smaller) or entry
 
     def _victims_of(self, nomination: Nomination) -> tuple[Candidate, ...]:
         if nomination.mode is not Mode.PREEMPT:
@@ -144,7 +161,7 @@ class _Cycle:
         """Decide on every entry in turn, against the picture as the earlier ones left it."""
         order = classic(entries)
         if self._fair:
-            order = Tournament(self._picture, self._shares).run(entries)
+            order = by_share(self._picture, self._shares, entries)
         processed = []
         for entry in order:
             self._revise(entry)
@@ -184,13 +201,17 @@ class _Cycle:
         if nomination.mode is Mode.PREEMPT and not entry.victims:
             self._hold_back(entry)
             return HeadOutcome.NO_CANDIDATES
-        if entry.victim_keys & self._taken or not self._fits(entry):
+        lost = self._taken | self._replaced
+        if entry.victim_keys & lost or entry.replaces in lost or not self._fits(entry):
             return HeadOutcome.SKIPPED
         self._charge(entry)
         if nomination.mode is Mode.PREEMPT:
             self._taken |= entry.victim_keys
             return HeadOutcome.PREEMPTING
-        return HeadOutcome.DEFERRED_FIT if entry.deferred else HeadOutcome.ADMITTED
+        if entry.deferred:
+            return HeadOutcome.DEFERRED_FIT
+        self._replaced |= {entry.replaces} - {""}
+        return HeadOutcome.ADMITTED
 
     def _fits(self, entry: Entry) -> bool:
         """Return whether it fits once all victims of the cycle, its own included, are gone."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from scheduling.engine.candidates import Attempt, Candidate
 from scheduling.engine.flavors import refuse_flavor
-from scheduling.engine.kueue.nomination import HARDNESS, Grade, Mode, Nomination, Pick
+from scheduling.engine.grades import Grade, Mode, goes_on
+from scheduling.engine.kueue.nomination import HARDNESS, Nomination, Pick
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.kueue.rooms import Demand, levels_suit, request_of
 from scheduling.engine.kueue.victims import Need, Victims
@@ -22,7 +23,6 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
-    FlavorSearch,
     PendingReason,
     ReclaimWithinCohort,
 )
@@ -143,7 +143,7 @@ class _Turn:
         stops: dict[str, int] = {}
         for pod_sets in grouped(self._workload.pod_sets):
             first, asked = pod_sets[0].name, self._asked(pod_sets)
-            keep = pinned.get(first, {}) if pinned else None
+            keep = pinned.get(first, {}) if pinned else pod_sets[0].flavors
             chosen, reason, places = self._assign(pod_sets, asked, tried, keep)
             if reason is not None:
                 return Nomination(self._workload, picks, self._usage, stops, reason)
@@ -212,7 +212,7 @@ class _Turn:
                 continue
             picks, reason = self._judge(pod_sets, group, place, wanted)
             reasons += [reason] if reason else []
-            if picks and not _goes_on(_worst(picks, rules), rules):
+            if picks and not goes_on(_worst(picks, rules), rules):
                 best = picks
                 break
             if picks and (not best or _better(picks, best, rules)):
@@ -292,12 +292,3 @@ def _worst(picks: Mapping[str, Pick], rules: Fungibility) -> Grade:
 def _better(picks: Mapping[str, Pick], best: Mapping[str, Pick], rules: Fungibility) -> bool:
     mine, other = _worst(picks, rules), _worst(best, rules)
     return mine.rank(rules.preference) > other.rank(rules.preference)
-
-
-def _goes_on(grade: Grade, rules: Fungibility) -> bool:
-    """Return whether the next flavor is looked at as well."""
-    if grade.mode <= Mode.NO_CANDIDATES:
-        return True
-    if grade.mode is not Mode.FIT and rules.when_can_preempt is FlavorSearch.TRY_NEXT_FLAVOR:
-        return True
-    return grade.level > 0 and rules.when_can_borrow is FlavorSearch.TRY_NEXT_FLAVOR

@@ -3,37 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import NamedTuple
 
+from scheduling.engine.grades import Grade, Mode
 from scheduling.engine.kueue.rooms import Demand, Placement
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
-from scheduling.engine.terms import FlavorPreference, PendingReason
-
-
-class Mode(IntEnum):
-    """How well a flavor serves, worst first (``FORMAT.md`` 5.5)."""
-
-    NO_FIT = 0
-    NO_CANDIDATES = 1
-    PREEMPT = 2
-    RECLAIM = 3
-    FIT = 4
-
-
-class Grade(NamedTuple):
-    """A mode, and from how far up the tree quota is borrowed."""
-
-    mode: Mode
-    level: int = 0
-
-    def rank(self, preference: FlavorPreference) -> tuple[int, int, int]:
-        """Return a sort key; the larger grade is the better one."""
-        if self.mode <= Mode.NO_CANDIDATES:
-            return int(self.mode), 0, -self.level
-        if preference is FlavorPreference.PREEMPTION_OVER_BORROWING:
-            return Mode.PREEMPT, -self.level, self.mode
-        return Mode.PREEMPT, self.mode, -self.level
+from scheduling.engine.terms import PendingReason
 
 
 class Pick(NamedTuple):

@@ -1,7 +1,7 @@
 """The picture of the cluster that one cycle changes: quota, rooms and who runs."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.candidates import Running
@@ -10,6 +10,7 @@ from scheduling.engine.kueue.rooms import Rooms
 from scheduling.engine.profile import Profile
 from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
 from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import StopPolicy
 from scheduling.engine.usage import charged
 
@@ -39,19 +40,17 @@ class Picture:
         for work in self.admitted.values():
             self.put_back(work)
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes are undone unless kept."""
         return self._journal.trial()
 
     def put_back(self, work: Workload) -> None:
         """Charge a running workload."""
-        assert work.admission is not None
-        self.take(work, work.admission.assignments)
+        self.take(work, standing(work))
 
     def remove(self, work: Workload) -> None:
         """Undo :meth:`put_back`."""
-        assert work.admission is not None
-        assignments = work.admission.assignments
+        assignments = standing(work)
         self.give(queue_key(work.queue or ""), charged(work, assignments))
         self.rooms.stand(work, assignments, sign=-1)
 

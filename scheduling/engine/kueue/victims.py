@@ -1,15 +1,22 @@
-"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4), and giving back for both."""
+"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4)."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from scheduling.engine.candidates import Attempt, Candidate, Candidates, Grounds, Selection
+from scheduling.engine.candidates import (
+    Attempt,
+    Candidate,
+    Candidates,
+    Grounds,
+    Selection,
+    VictimOrder,
+)
 from scheduling.engine.candidates import victim_order as plain_order
+from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
-from scheduling.engine.terms import BorrowWithinCohort
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +37,18 @@ class Victims(Protocol):
 
 def grounds(picture: Picture) -> Grounds:
     """Return on what this picture's candidates are judged."""
-    ledger = picture.ledger
+    ledger, now = picture.ledger, picture.snapshot.now
     queues, running = picture.queues, picture.running
-    return Grounds(ledger, ledger, queues, running, picture.profile, _own_order(picture))
+    return Grounds(ledger, ledger, queues, running, now, picture.profile, _own_order(picture))
 
 
-def _own_order(picture: Picture) -> Callable[[Workload], tuple[float, int, float, str]]:
+def _own_order(picture: Picture) -> Callable[[Workload], tuple[float, VictimOrder]]:
     """Return the order of a queue's own victims: who consumed more goes first (7.2)."""
 
-    def order(work: Workload) -> tuple[float, int, float, str]:
+    def order(work: Workload) -> tuple[float, VictimOrder]:
         local = picture.snapshot.local_queues.get(work.local_queue)
         based = local is not None and picture.queues[work.queue or ""].usage_based
-        return -local.consumption if local and based else 0.0, *plain_order(work)
+        return -local.consumption if local and based else 0.0, plain_order(work)
 
     return order
 
@@ -55,20 +62,11 @@ class ClassicVictims:
     def find(self, need: Need, gone: Collection[str]) -> tuple[Candidate, ...]:
         """Return whom to evict, or nobody. Cost: O(candidates x columns) for each pass."""
         candidates = Selection(need.attempt, self._grounds, gone).collect()
-        for borrowing in self._passes(need.attempt, candidates):
+        for borrowing in self._grounds.passes(need.attempt, candidates):
             victims = self._one_pass(need, candidates, borrowing=borrowing)
             if victims:
                 return victims
         return ()
-
-    def _passes(self, attempt: Attempt, candidates: Candidates) -> tuple[bool, ...]:
-        rights = self._picture.queues[attempt.queue.name].preemption
-        never = rights.borrow_within_cohort is BorrowWithinCohort.NEVER
-        ledger = self._picture.ledger
-        unused = all(ledger.fits_in(attempt.queue, fr, 1) for fr in attempt.contested)
-        if not candidates.foreign or (never and not unused):
-            return (True,)
-        return (False, True) if never and not candidates.hierarchy else (True, False)
 
     def _one_pass(
         self, need: Need, candidates: Candidates, *, borrowing: bool
@@ -86,7 +84,7 @@ class ClassicVictims:
                 picture.remove(candidate.workload)
                 taken.append(candidate)
                 if fits():
-                    return give_back(picture, taken, fits)
+                    return give_back(taken, picture.trial, picture.put_back, fits)
         return ()
 
     def _passed_over(self, attempt: Attempt, candidate: Candidate, *, borrowing: bool) -> bool:
@@ -101,18 +99,3 @@ class ClassicVictims:
         return any(
             all(not ledger.borrowed(node, fr) for fr in attempt.contested) for node in branch
         )
-
-
-def give_back(
-    picture: Picture, taken: Sequence[Candidate], fits: Callable[[], bool]
-) -> tuple[Candidate, ...]:
-    """Restore, last first, whom the preemptor does not need after all; never the last one."""
-    needed = [taken[-1]]
-    for candidate in reversed(taken[:-1]):
-        with picture.trial() as trial:
-            picture.put_back(candidate.workload)
-            if fits():
-                trial.keep()
-            else:
-                needed.append(candidate)
-    return tuple(reversed(needed))

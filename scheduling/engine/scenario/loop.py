@@ -24,6 +24,7 @@ class Record:
     preemptions: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list)
     held: list[tuple[str, Verdict]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
     looked: bool = True  # whether anybody was considered at all
 
     @property
@@ -71,7 +72,8 @@ def _heads(world: World, profile: Profile) -> Record:
         record.order.append(key)
         if entry.outcome is HeadOutcome.ADMITTED:
             borrows = entry.nomination.level > 0
-            record.admitted.append((key, entry.nomination.assignments, borrows))
+            record.admitted.append((key, entry.assignments, borrows))
+            record.replaced += [entry.replaces] if entry.replaces else []
             continue
         reason = entry.reason
         if entry.outcome is HeadOutcome.PREEMPTING:
@@ -90,6 +92,7 @@ def _everybody(world: World) -> Record:
         match decision:
             case Admit(workload=key, assignments=assignments, borrows=borrows):
                 record.admitted.append((key, assignments, bool(borrows)))
+                record.replaced += [decision.replaces] if decision.replaces else []
             case Evict(workload=key, preemptor=preemptor, right=right):
                 reason = right.value if right else decision.reason.value
                 victims.setdefault(preemptor or "", []).append((key, reason))
@@ -116,6 +119,8 @@ def _complete(world: World, record: Record) -> None:
         world.verdicts[key] = verdict
     for key, assignments, _ in record.admitted:
         world.admit(key, assignments)
+    for key in record.replaced:
+        world.retire(key)
     for _, victims in record.preemptions:
         for victim, _ in victims:
             world.evict(victim)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from scheduling.engine.kueue.picture import offers
 from scheduling.engine.kueue.rooms import HOSTS
-from scheduling.engine.kueue.shares import Shares
 from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key
 from scheduling.engine.scenario.world import NOT_CONSIDERED, Verdict, World
+from scheduling.engine.shares import Shares
 from scheduling.engine.snapshot import Assignment
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import StopPolicy
-from scheduling.engine.usage import charged
+from scheduling.engine.usage import held_usage
 
 Verdict = tuple[str, str | None]  # outcome and reason of a waiting workload
 NOT_CONSIDERED: Verdict = ("NotConsidered", None)
@@ -83,7 +83,7 @@ class World:
 
     def usage(self, work: Workload) -> Counter[FlavorResource]:
         """Return what a workload is charged; nothing for a waiting one."""
-        return charged(work, work.admission.assignments if work.admission else ())
+        return held_usage(work)
 
     def _tree_of(self, key: QuotaKey) -> list[str]:
         ledger = QuotaLedger(quota_tree(self.snapshot()))
@@ -113,7 +113,8 @@ class World:
             return
         asked: Counter[str] = Counter()
         for pod_set in work.pod_sets:
-            asked.update({r: n * pod_set.count for r, n in pod_set.requests.items()})
+            each = pod_set.requests if pod_set.charges is None else pod_set.charges
+            asked.update({r: n * pod_set.count for r, n in each.items()})
         alpha = consumption.fading(decay.sampling_seconds, decay.half_life_seconds)
         past = self.consumed[work.local_queue]
         self.consumed[work.local_queue] = consumption.charged(
@@ -133,6 +134,12 @@ class World:
         self.verdicts.pop(key, None)
         self._changed([work.queue or ""])
         self._charge_entry(work)
+
+    def retire(self, key: str) -> None:
+        """Let a workload end because a grown copy has taken its place; nothing comes free."""
+        del self.workloads[key]
+        self.finished.append(key)
+        self.remember(self.memory.lobby.forget(key))
 
     def evict(self, key: str, verdict: Verdict = PREEMPTED) -> None:
         """Let a workload wait again at its old place, and wake its tree."""

@@ -1,0 +1,1 @@
+"""Benches: plain functions that count and time the engine, without framework or database."""

@@ -1,0 +1,67 @@
+"""What a bench found: counted work, times and goals, as a table or as JSON.
+
+Source: ``decisions.md`` 9.
+"""
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+Figure = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One figure beside the limit that it should not pass."""
+
+    id: str
+    value: float
+    limit: float
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the goal is reached."""
+        return self.value <= self.limit
+
+    def __str__(self) -> str:
+        reached = "reached" if self.ok else "MISSED "
+        return f"{reached} {self.id}: {self.value:.4g} (at most {self.limit:g})"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome of a bench. ``seconds`` holds the CPU time of each repetition."""
+
+    name: str
+    env: Mapping[str, Figure]
+    work: Mapping[str, Figure]
+    seconds: Sequence[float]
+    goals: Sequence[Goal] = field(default_factory=tuple)
+
+    def as_json(self) -> str:
+        """Return the report in the shape of the contract."""
+        shape = {
+            "name": self.name,
+            "env": dict(self.env),
+            "work": dict(self.work),
+            "time": {"best": min(self.seconds), "median": statistics.median(self.seconds)},
+            "goals": [{**asdict(goal), "ok": goal.ok} for goal in self.goals],
+        }
+        return json.dumps(shape, indent=2)
+
+    def as_table(self) -> str:
+        """Return the report for people."""
+        lines = [self.name, *_block("env", self.env), *_block("work", self.work)]
+        lines += [f"  CPU seconds: best {min(self.seconds):.2f}, of {len(self.seconds)} runs"]
+        return "\n".join([*lines, *(f"  {goal}" for goal in self.goals)])
+
+
+def _block(title: str, figures: Mapping[str, Figure]) -> list[str]:
+    width = max((len(name) for name in figures), default=0)
+    shown = (f"    {name:<{width}}  {_text(figure)}" for name, figure in figures.items())
+    return [f"  {title}", *shown]
+
+
+def _text(figure: Figure) -> str:
+    return f"{figure:.4g}" if isinstance(figure, float) else str(figure)

@@ -1,0 +1,141 @@
+"""Whose turn it is among the heads of all queues.
+
+Waiting preemptors come first. In a tree that shares by ``share`` or ``history`` a tournament finds
+the one who stands for it; those, and the heads of all other queues, go by rank: borrow level,
+priority, age, key. (Trees share nodes, so there is one order over all of them.)
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduling.engine.ordering import (
+    Ask,
+    Heads,
+    Rank,
+    borrow_level,
+    least_borrowing,
+    urgency,
+)
+from scheduling.engine.quota import QuotaKey
+from scheduling.engine.snapshot import Workload
+from scheduling.engine.state import State
+from scheduling.engine.tournament import Contender, Standing, Tournament, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Somebody whose turn came by the tournament, and how the parts of its tree stood then."""
+
+    workload: Workload
+    queue: QuotaKey
+    standings: Mapping[QuotaKey, Standing]  # of the queue and of the cohorts above it
+
+
+class Contest:
+    """The heads of the queues, best first; the head of a fair tree is its champion.
+
+    A tree is played again where one of its queues has changed, and only there, when the next
+    turn is asked for. Cost: O(log queues) for each step, and in a fair tree one standing for
+    each level.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state, self._books, regime = state, state.books, state.regime
+        self._regime, self._claimants = regime, state.claims.keys()
+        self._ledger = self._books.soon.ledger
+        self._heads = Heads(self._rank)
+        self._tournament = Tournament[Workload](
+            self._ledger, lambda one, at: regime.standing(one.queue, one.usage, at)
+        )
+        self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
+        self._asks: dict[str, Ask] = {}  # of the heads in line
+        self._champions: dict[QuotaKey, tuple[Rank, Workload]] = {}  # in line, by root
+        self.turn: Turn | None = None  # of who was popped last, if by tournament
+
+    @property
+    def played(self) -> int:
+        """Return how many standings have been worked out."""
+        return self._tournament.played
+
+    def offer(self, workload: Workload) -> None:
+        """Let ``workload`` stand as the head of its queue."""
+        queue = self._fair_queue(workload)
+        if queue is None:
+            self._heads.offer(workload)
+        else:
+            self._enter(queue, workload, self._ask(workload))
+
+    def stir(self, queues: Iterable[QuotaKey]) -> None:
+        """Note that these queues hold more or less than before."""
+        self._changed.update(queue for queue in queues if self._regime.is_fair(queue))
+
+    def pop(self) -> Workload | None:
+        """Return whose turn it is and forget it; None when nobody is left."""
+        self.turn = None
+        self._settle()
+        while (workload := self._heads.pop()) is not None:
+            queue = self._fair_queue(workload)
+            if queue is None or self._wins(queue, workload):
+                del self._asks[workload.key]
+                return workload
+        return None
+
+    def _fair_queue(self, workload: Workload) -> QuotaKey | None:
+        """Return the queue for which the workload plays; None where rank alone decides."""
+        queue = self._books.queue(workload)
+        plays = queue is not None and self._regime.is_fair(queue)
+        return queue if plays and workload.key not in self._claimants else None
+
+    def _enter(self, queue: QuotaKey, workload: Workload, usage: Usage) -> None:
+        self._tournament.enter(Contender(queue, usage, urgency(workload), workload))
+        self._changed.add(queue)
+
+    def _wins(self, queue: QuotaKey, workload: Workload) -> bool:
+        """Return whether it is still this one's turn, and close its queue if so."""
+        root = self._ledger.root(queue)
+        champion = self._tournament.champion(root)
+        if champion is None or champion.who is not workload:
+            return False  # overtaken since it was offered
+        del self._champions[root]
+        usage = self._ask(workload)
+        if usage != champion.usage:  # another flavor asks for less by now
+            self._enter(queue, workload, usage)
+            self._settle()
+            return False
+        self.turn = Turn(workload, queue, self._standings(queue))
+        self._tournament.withdraw(queue)
+        self._changed.add(queue)
+        return True
+
+    def _standings(self, queue: QuotaKey) -> dict[QuotaKey, Standing]:
+        places = ((node, self._tournament.place(node)) for node in self._ledger.path(queue))
+        return {node: place for node, place in places if place is not None}
+
+    def _settle(self) -> None:
+        """Play again where something has changed, and put the champions in line."""
+        if not self._changed:
+            return
+        changed, self._changed = sorted(self._changed), set()
+        for queue in changed:
+            self._tournament.replay(queue)
+        for root in sorted({self._ledger.root(queue) for queue in changed}):
+            champion = self._tournament.champion(root)
+            if champion is None:
+                continue
+            entry = self._rank(champion.who), champion.who
+            if self._champions.get(root) != entry:
+                self._champions[root] = entry
+                self._heads.put(*entry)
+
+    def _ask(self, workload: Workload) -> Usage:
+        ask = self._asks.get(workload.key)
+        if ask is None or not ask.settled:
+            asking = self._state.asking(workload)
+            ask = least_borrowing(self._books, self._state.assigner, asking)
+            self._asks[workload.key] = ask
+        return ask.usage
+
+    def _rank(self, workload: Workload) -> Rank:
+        queue = self._books.queue(workload)
+        level = borrow_level(self._books, queue, self._ask(workload)) if queue else 0
+        return Rank(workload.key not in self._claimants, level, *urgency(workload))

@@ -1,0 +1,96 @@
+"""How one workload gets in: at once, once those who leave have left, or once victims have.
+
+The whole workload comes first in each of these ways, evictions included; only then are fewer
+pods looked at, where some pod set is content with fewer: the largest number with which any of
+the ways is open (``FORMAT.md`` 5.7). Nothing is changed here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from scheduling.engine import partial
+from scheduling.engine.candidates import Candidate
+from scheduling.engine.snapshot import Assignment, Claim, Workload
+from scheduling.engine.state import State
+from scheduling.engine.ways import Way
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where the workload is going to stand. ``ready``: now; else once others have left."""
+
+    assignments: tuple[Assignment, ...]
+    ready: bool = False
+    victims: tuple[Candidate, ...] = ()
+
+
+def find_entry(
+    state: State, asking: Workload, claim: Claim | None, protected: Collection[str]
+) -> Entry | None:
+    """Return the best way in, or None.
+
+    Args:
+        state: left as it was found.
+        asking: what is asked for; of a grown copy, the further pods alone.
+        claim: what is being kept for it, if anything; off the books meanwhile.
+        protected: nobody of these may be evicted.
+
+    Cost: where fewer pods do, one attempt for each doubling of those that may be missing.
+    """
+
+    def of_size(sized: Workload) -> Entry | None:
+        sized = state.intern(sized)
+        if over_ceiling(state, sized):
+            return None
+        way = state.chooser.choose(sized, protected)
+        return _at_once(state, sized, None, way) or _later(state, sized, protected, way)
+
+    whole = state.intern(partial.reduced(asking, 0))
+    if over_ceiling(state, whole):
+        entry = _claimed(state, asking, claim)
+    else:
+        way = state.chooser.choose(whole, protected)
+        entry = _at_once(state, whole, claim, way) or _claimed(state, asking, claim)
+        entry = entry or _later(state, whole, protected, way)
+    if entry is not None or not partial.reducible(asking):
+        return entry
+    return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
+
+
+def over_ceiling(state: State, asking: Workload) -> bool:
+    """Return whether the second queue that bounds the workload can never hold it."""
+    if asking.ceiling_queue is None:
+        return False
+    never = state.explainer.impossible(asking)
+    return any(blocker.facts.get("queue") == asking.ceiling_queue for blocker in never)
+
+
+def _at_once(state: State, whole: Workload, claim: Claim | None, way: Way | None) -> Entry | None:
+    """Stand where the claim is, if it is for all the pods; else wherever there is room."""
+    books = state.books
+    if claim is not None and books.can_stand(whole, claim.assignments, books.both):
+        return Entry(claim.assignments, ready=True)
+    assignments = state.assigner.assign(whole, books.both, way.pinned if way else None)
+    return None if assignments is None else Entry(assignments, ready=True)
+
+
+def _claimed(state: State, asking: Workload, claim: Claim | None) -> Entry | None:
+    """Stand on the claim, now or once its victims have left; with fewer pods, if it is so."""
+    books = state.books
+    if claim is None or not books.can_stand(asking, claim.assignments, books.coming):
+        return None
+    ready = books.can_stand(asking, claim.assignments, books.both)
+    return Entry(claim.assignments, ready=ready)
+
+
+def _later(
+    state: State, whole: Workload, protected: Collection[str], way: Way | None
+) -> Entry | None:
+    """Wait for those who are leaving anyway; only if they are too few, evict others."""
+    if state.releasing:
+        pinned = way.pinned if way else None
+        assignments = state.assigner.assign(whole, state.books.coming, pinned)
+        if assignments is not None:
+            return Entry(assignments)
+    rescue = state.preemptor.find(whole, protected, ways=(way,) if way else None)
+    return None if rescue is None else Entry(rescue.assignments, victims=rescue.victims)

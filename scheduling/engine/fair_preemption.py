@@ -1,0 +1,144 @@
+"""Victims in a tree that shares: by dominant share, and only if it is still fair in the end.
+
+Source: ``FORMAT.md`` 8.2 to 8.4; victims by feasibility (``decisions.md`` 4.5); stable fairness
+(4.7): what giving back has made unfair drops the plan, so that no pair alternates (Kueue #14543).
+"""
+
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from scheduling.engine.books import Books
+from scheduling.engine.candidates import Attempt, Candidate, Grounds
+from scheduling.engine.fair_victims import (
+    Hunt,
+    Lines,
+    allowed,
+    lines_of,
+    sides,
+    within_nominal,
+)
+from scheduling.engine.fairness import Regime
+from scheduling.engine.giving_back import give_back
+from scheduling.engine.journal import Trial
+from scheduling.engine.quota import QuotaKey, QuotaLedger
+from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.standing import standing
+from scheduling.engine.tournament import Usage
+
+MAX_PLANS = 4  # plans looked at for one preemptor; each leaves out whom the last took unfairly
+
+Fit = Callable[[], tuple[Assignment, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class FairPlan:
+    """Whom to evict, where the preemptor will stand, and which victims it takes unfairly."""
+
+    victims: tuple[Candidate, ...]
+    assignments: tuple[Assignment, ...]
+    unfair: frozenset[str] = frozenset()
+
+
+class SoonStage:
+    """The books as a stage: who is evicted frees the ``soon`` account."""
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self.ledger: QuotaLedger = books.soon.ledger
+
+    def trial(self) -> AbstractContextManager[Trial]:
+        """Open a block whose changes are undone unless kept."""
+        return self._books.trial()
+
+    def charge(self, queue: QuotaKey, usage: Usage) -> None:
+        """Charge quota alone."""
+        for fr, amount in usage.items():
+            self.ledger.reserve(queue, fr, amount)
+
+    def give(self, queue: QuotaKey, usage: Usage) -> None:
+        """Undo a charge."""
+        for fr, amount in usage.items():
+            self.ledger.release(queue, fr, amount)
+
+    def remove(self, work: Workload) -> None:
+        """Take running work away."""
+        self._books.leave(work, standing(work))
+
+    def put_back(self, work: Workload) -> None:
+        """Undo a removal."""
+        self._books.hold(work, standing(work), self._books.coming)
+        self._books.stay(work, standing(work))
+
+
+class FairPreemption:
+    """Looks for victims by share; leaves the books as it found them."""
+
+    def __init__(self, books: Books, regime: Regime) -> None:
+        self._stage, self._regime = SoonStage(books), regime
+        self._ledger = self._stage.ledger
+
+    def find(
+        self, attempt: Attempt, grounds: Grounds, protected: Collection[str], fit: Fit
+    ) -> FairPlan | None:
+        """Return a plan that is fair in the end, or None. ``protected`` may not be evicted.
+
+        ``fit`` places the whole gang in what is free. Cost: at most ``MAX_PLANS`` searches, each
+        O(candidates) fits and O(queues of the tree) shares for each victim.
+        """
+        spared = set(protected)
+        for _ in range(MAX_PLANS):
+            plan = self._plan(attempt, grounds, spared, fit)
+            if plan is None or not plan.unfair:
+                return plan
+            spared |= plan.unfair
+        return None
+
+    def _plan(
+        self, attempt: Attempt, grounds: Grounds, spared: Collection[str], fit: Fit
+    ) -> FairPlan | None:
+        lines = lines_of(attempt, grounds, spared)
+        if not lines or not self._possible(lines, fit):
+            return None
+        found: tuple[Assignment, ...] | None = None
+
+        def fits() -> bool:
+            nonlocal found
+            again = fit()
+            found = again or found
+            return again is not None
+
+        with self._stage.trial():
+            hunt = Hunt(self._stage, self._regime.shares, attempt, fits, grounds.order)
+            taken = hunt.run(lines, self._regime.strategies)
+            if not taken:
+                return None
+            victims = give_back(taken, self._stage.trial, self._stage.put_back, fits)
+            return FairPlan(victims, found or (), self._unfair(attempt, victims))
+
+    def _possible(self, lines: Lines, fit: Fit) -> bool:
+        """Return whether the gang would fit with every candidate gone: cheap way out."""
+        with self._stage.trial():
+            for line in lines.values():
+                for candidate in line:
+                    self._stage.remove(candidate.workload)
+            return fit() is not None
+
+    def _unfair(self, attempt: Attempt, victims: tuple[Candidate, ...]) -> frozenset[str]:
+        """Return the foreign victims that no strategy allows, everything being as it will be."""
+        self._stage.charge(attempt.queue, attempt.usage)
+        foreign = [victim for victim in victims if victim.queue != attempt.queue]
+        unfair: frozenset[str] = frozenset()
+        if not within_nominal(self._ledger, attempt):
+            unfair = frozenset(v.workload.key for v in foreign if not self._is_fair(attempt, v))
+        self._stage.give(attempt.queue, attempt.usage)
+        return unfair
+
+    def _is_fair(self, attempt: Attempt, victim: Candidate) -> bool:
+        ours, theirs = sides(self._ledger, attempt.queue, victim.queue)
+        shares = self._regime.shares
+        mine, after = shares.of(ours), shares.of(theirs)
+        with self._stage.trial():
+            self._stage.put_back(victim.workload)
+            before = shares.of(theirs)
+        return any(allowed(rule, mine, before, after) for rule in self._regime.strategies)

@@ -1,0 +1,113 @@
+"""Elastic workloads: a grown copy asks for what the running one does not have yet (K37).
+
+The copy waits in the queue like everybody else. It keeps the flavors and the nodes of the pods
+that run, and in the moment of its admission the running one is replaced: until then that one
+alone is charged, so that no pod is ever charged twice and none runs without being charged.
+"""
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
+
+from scheduling.engine.affinity import NODE_NAME, Term
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.snapshot import Assignment, Expression, PodSet, Workload
+from scheduling.engine.standing import shrunk, standing
+from scheduling.engine.terms import Operator, TopologyMode
+from scheduling.engine.topology import HOSTNAME
+from scheduling.engine.usage import pod_charge, pod_footprint
+
+
+def original_of(
+    copy: Workload, known: Mapping[str, Workload], gone: Container[str] = ()
+) -> Workload | None:
+    """Return whom the workload replaces; None: nobody, and it asks for all its pods.
+
+    It must run, in the same queue and with pods like those of the copy. ``known`` is all work
+    by key; those that are ``gone`` have been evicted or replaced meanwhile.
+    """
+    found = known.get(copy.replaces) if copy.replaces else None
+    if found is None or found.admission is None or found.releasing or found.key in gone:
+        return None
+    return found if _alike(copy, found) else None
+
+
+def _alike(copy: Workload, original: Workload) -> bool:
+    pod_sets = {pod_set.name: pod_set for pod_set in original.pod_sets}
+    return copy.queue == original.queue and all(
+        _each(pod_set) == _each(pod_sets.get(pod_set.name, pod_set)) for pod_set in copy.pod_sets
+    )
+
+
+def _each(pod_set: PodSet) -> tuple[dict[str, int], dict[str, int]]:
+    return pod_footprint(pod_set), pod_charge(pod_set)
+
+
+def asked(copy: Workload, original: Workload, atlas: Atlas) -> Workload:
+    """Return the copy with the pods alone that its original does not have.
+
+    They must get the flavors of the others, and stand in their domain where pods must stand
+    together. The whole of them or nothing: partial admission does not apply.
+    """
+    kept = _kept(copy, original)
+    pod_sets = (
+        _more(pod_set, kept[pod_set.name], atlas) if pod_set.name in kept else pod_set
+        for pod_set in copy.pod_sets
+    )
+    more = tuple(replace(p, min_count=None) for p in pod_sets if p.count)
+    return replace(copy, pod_sets=more)
+
+
+def merged(
+    copy: Workload, original: Workload, more: Iterable[Assignment]
+) -> tuple[Assignment, ...]:
+    """Return where the copy stands: the pods that are kept, and ``more``."""
+    kept, added = _kept(copy, original), {a.pod_set: a for a in more}
+    found = []
+    for pod_set in copy.pod_sets:
+        parts = [a[pod_set.name] for a in (kept, added) if pod_set.name in a]
+        nodes = dict.fromkeys(sorted({n for part in parts for n in part.nodes}), 0)
+        for part in parts:
+            for node, pods in part.nodes.items():
+                nodes[node] += pods
+        count = sum(part.count for part in parts)
+        found.append(Assignment(pod_set.name, count, parts[0].flavors, nodes))
+    return tuple(found)
+
+
+def _kept(copy: Workload, original: Workload) -> dict[str, Assignment]:
+    """Return what the copy takes over, by pod set; pods that have finished are taken over too."""
+    wanted = {pod_set.name: pod_set.count for pod_set in copy.pod_sets}
+    kept: dict[str, Assignment] = {}
+    for held in standing(replace(original, reclaimable={})):
+        count = min(held.count, wanted.get(held.pod_set, 0))
+        if count:
+            kept[held.pod_set] = replace(held, count=count, nodes=shrunk(held.nodes, count))
+    return kept
+
+
+def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
+    return replace(
+        pod_set,
+        count=pod_set.count - kept.count,
+        flavors=kept.flavors,
+        affinity=_near(pod_set, kept, atlas),
+    )
+
+
+def _near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
+    """Return the affinity that keeps further pods in the required domain of the others."""
+    request = pod_set.topology
+    nodes = [atlas.nodes[name] for name in sorted(kept.nodes) if name in atlas.nodes]
+    levels = atlas.levels(kept.flavors.values())
+    if request is None or request.mode is not TopologyMode.REQUIRED or not nodes:
+        return pod_set.affinity
+    if request.level not in levels:
+        return pod_set.affinity
+    near: list[Expression] = []
+    for level in levels[: levels.index(request.level) + 1]:
+        value = nodes[0].labels.get(level)
+        if value is not None:
+            near.append(Expression(level, Operator.IN, (value,)))
+        elif level == HOSTNAME:
+            near.append(Expression(NODE_NAME, Operator.IN, (nodes[0].name,)))
+    return tuple((*term, *near) for term in pod_set.affinity or ((),))

@@ -1,0 +1,54 @@
+"""What an admitted workload still holds of its admission: the one place that says so.
+
+An admission is written once. Later the host may ask for fewer pods (an elastic workload that
+shrank in place), and pods may finish for good (reclaimable ones). Quota follows both at once.
+Nodes follow the first by a rule, because the platform says which pods go; and the second not
+before the host names fewer pods on the nodes, because nobody knows which ones have finished.
+Source: ``admission.md`` K37, K38, section 5 C.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from scheduling.engine.snapshot import Assignment, Workload
+
+
+def standing(workload: Workload) -> tuple[Assignment, ...]:
+    """Return the assignments as far as they are still held; nothing for a pending workload.
+
+    ``count`` is what quota is charged: never more than was granted, never less than none.
+    """
+    if workload.admission is None:
+        return ()
+    granted = workload.admission.assignments
+    wanted = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    if not workload.reclaimable and all(
+        a.count <= wanted.get(a.pod_set, a.count) for a in granted
+    ):
+        return granted
+    return tuple(_held(a, wanted.get(a.pod_set, a.count), workload.reclaimable) for a in granted)
+
+
+def _held(assignment: Assignment, wanted: int, finished: Mapping[str, int]) -> Assignment:
+    pods = min(assignment.count, wanted)
+    done = max(0, finished.get(assignment.pod_set, 0))
+    if pods == assignment.count and not done:
+        return assignment
+    nodes = shrunk(assignment.nodes, pods)
+    return replace(assignment, count=max(0, pods - done), nodes=nodes)
+
+
+def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:
+    """Return where ``pods`` of the pods stay: the nodes with the fewest are left first.
+
+    Of nodes with equally many, the last by name is left first. So whole nodes come free.
+    """
+    left = dict(nodes)
+    surplus = sum(left.values()) - pods
+    for node in sorted(sorted(nodes, reverse=True), key=lambda name: nodes[name]):
+        if surplus <= 0:
+            break
+        going = min(surplus, left[node])
+        surplus -= going
+        left[node] -= going
+    return {node: count for node, count in left.items() if count}

@@ -1,0 +1,227 @@
+"""The working state of one cluster: books, running and waiting work, claims.
+
+Built from a snapshot, kept across cycles and fed by changes; a kept state and a fresh one lead
+to the same plan. A change of the platform (queues, cohorts, flavors, nodes) asks for a new
+state: ``State(replace(state.snapshot(), nodes=...))``.
+"""
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.books import Books
+from scheduling.engine.candidates import Running
+from scheduling.engine.choosing import Chooser
+from scheduling.engine.claims import Claims
+from scheduling.engine.explain import Explainer
+from scheduling.engine.fairness import Regime
+from scheduling.engine.flavors import Assigner
+from scheduling.engine.gates import Why
+from scheduling.engine.growth import asked, original_of
+from scheduling.engine.history import History, remembered
+from scheduling.engine.lines import Lines
+from scheduling.engine.partial import smallest
+from scheduling.engine.plan import Evict
+from scheduling.engine.preemption import Preemptor
+from scheduling.engine.regrowth import Yields
+from scheduling.engine.shapes import Shapes
+from scheduling.engine.snapshot import Admission, Assignment, Memory, Snapshot, Workload
+from scheduling.engine.standing import standing
+from scheduling.engine.tenure import safe_until
+from scheduling.engine.terms import BlockerCode, StopPolicy
+from scheduling.engine.tree import cohorts_in_cycles
+from scheduling.engine.wards import Wards
+
+
+class State:
+    """Everything a cycle decides on, in the form in which it decides quickly."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        platform = replace(snapshot, workloads=(), memory=Memory())
+        self.platform = platform
+        self.workloads: dict[str, Workload] = {}
+        self.now = snapshot.now
+        self.atlas = Atlas(platform)
+        self.books = Books(platform, self.atlas)
+        self.assigner = Assigner(self.books)
+        self.running = Running(())
+        self.regime = Regime(platform, self.books.soon.ledger)
+        self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
+        self.chooser = Chooser(self.books, self.assigner, self.preemptor)
+        self.explainer = Explainer(self.books, self.assigner)
+        self.claims = Claims(self.books, self.workloads, self.asking)
+        self.replaced: set[str] = set()  # in the cycle that is under way
+        self.yields = Yields(snapshot.memory.held_less)
+        self.circular = cohorts_in_cycles(platform.cohorts)
+        self.wards = Wards(platform, self.books.now.ledger.tree, self.atlas)
+        self.lines = Lines()
+        self.unmanaged: set[str] = set()  # waiting outside every queue
+        self.blocked: set[str] = set()  # waiting, and kept out by the rows
+        self.draining: set[str] = set()  # running in a queue that drains
+        self.releasing: dict[str, Workload] = {}
+        self.waiting: dict[str, Why] = {}  # who waits for victims, since its last evaluation
+        self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
+        self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
+        self._shapes = Shapes()
+        for workload in snapshot.workloads:
+            self.put(workload)
+        self.claims.restore(snapshot.memory)
+        self.history = snapshot.memory.history
+        self._lobby = snapshot.memory.lobby
+
+    def snapshot(self) -> Snapshot:
+        """Return the state as one frozen value. Cost: O(everything)."""
+        workloads = tuple(self.workloads.values())
+        return replace(self.platform, now=self.now, workloads=workloads, memory=self.memory())
+
+    def memory(self) -> Memory:
+        """Return what the next cycle must know beside the rows."""
+        claims, less = self.claims, self.yields.before
+        pairs = claims.evicted_by()
+        return Memory(claims.standing(), pairs, self._lobby, self.history, held_less=less)
+
+    def asking(self, workload: Workload) -> Workload:
+        """Return the workload with what it needs room for: of a grown copy, the difference."""
+        original = self.original(workload)
+        if original is None:
+            return workload
+        return self.intern(asked(workload, original, self.atlas))
+
+    def original(self, workload: Workload) -> Workload | None:
+        """Return the running workload that this one is going to replace, if there is one."""
+        if not workload.replaces:
+            return None
+        return original_of(workload, self.workloads, self.releasing.keys() | self.replaced)
+
+    def intern(self, workload: Workload) -> Workload:
+        """Return the workload with the pod sets that its equals have."""
+        return self._shapes.intern(workload)
+
+    # -- changes ------------------------------------------------------------------------------
+
+    def put(self, workload: Workload) -> None:
+        """Let a workload be as given: a new one, or a known one that changed."""
+        key, claim = workload.key, None
+        if key in self.workloads:
+            claim = self.claims.lift(key)
+            self._forget(self.workloads[key])
+        workload = self._shapes.intern(workload)
+        self.workloads[key] = workload
+        self._learn(workload)
+        if claim is not None:
+            self.claims.keep(claim)
+        self.claims.review(key)
+
+    def drop(self, key: str) -> None:
+        """Let a workload be gone: finished, cancelled or deleted. Unknown keys are fine."""
+        if key in self.workloads:
+            self.claims.lift(key)
+            self.claims.forget(key)
+            self._forget(self.workloads.pop(key))
+            self.claims.review(key)
+
+    def _learn(self, workload: Workload) -> None:
+        self.wards.touch(workload.queue)
+        if workload.admission is None:
+            self._await(workload)
+            return
+        assignments, books = standing(workload), self.books
+        if workload.releasing:
+            books.hold(workload, assignments, (books.now,))
+            self.releasing[workload.key] = workload
+        else:
+            books.hold(workload, assignments, books.both)
+            books.stay(workload, assignments)
+            self._run(workload)
+
+    def _await(self, workload: Workload) -> None:
+        if workload.blocked:
+            self.blocked.add(workload.key)
+        elif workload.queue is None:
+            self.unmanaged.add(workload.key)
+        else:
+            self.lines.add(workload)
+
+    def _run(self, workload: Workload) -> None:
+        charge = self.books.charge(workload, standing(workload))
+        self.running.add(workload, charge)
+        self.yields.add(workload)
+        queue = self.platform.cluster_queues.get(workload.queue or "")
+        stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
+        if stopped or (queue is not None and workload.blocked == BlockerCode.QUEUE_STOPPED):
+            self.draining.add(workload.key)
+        if queue is not None and queue.minimum_runtime.seconds:
+            heapq.heappush(self._shelters, (safe_until(queue, workload), queue.name))
+
+    def _forget(self, workload: Workload) -> None:
+        self.wards.touch(workload.queue)
+        self.waiting.pop(workload.key, None)
+        if workload.admission is None:
+            self._leave_line(workload)
+            return
+        assignments, books = standing(workload), self.books
+        if workload.releasing:
+            self.releasing.pop(workload.key)
+        else:
+            books.leave(workload, assignments)
+            self.running.remove(workload)
+            self.yields.remove(workload.key)
+            self.draining.discard(workload.key)
+        books.drop(workload, assignments, (books.now,))
+
+    def _leave_line(self, workload: Workload) -> None:
+        if workload.blocked:
+            self.blocked.discard(workload.key)
+        elif workload.queue is None:
+            self.unmanaged.discard(workload.key)
+        else:
+            self.lines.remove(workload)
+
+    def pass_time(self, now: float) -> None:
+        """Let it be ``now``: what only time changes has changed."""
+        self.now = self.preemptor.now = now
+        self.regime.history = History(self.platform, self.books.soon.ledger, self.history, now)
+        for workload in self.claims.refresh(now):
+            self.wards.touch(workload.queue)
+        while self._shelters and self._shelters[0][0] <= now:
+            self.wards.touch(heapq.heappop(self._shelters)[1])
+
+    # -- what a cycle decided -----------------------------------------------------------------
+
+    def seat(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
+        """Let a workload run whose quota and nodes the cycle has taken already."""
+        self._leave_line(workload)
+        self.waiting.pop(workload.key, None)
+        admitted = replace(workload, admission=Admission(self.now, assignments))
+        self.workloads[workload.key] = admitted
+        self.wards.touch(workload.queue)
+        self._run(admitted)
+
+    def retire(self, key: str) -> None:
+        """Let a workload be gone whose pods a copy has taken over; its quota is free."""
+        self._forget(self.workloads.pop(key))
+        self.claims.forget(key)
+        self.claims.review(key)
+
+    def dismiss(self, decision: Evict) -> None:
+        """Let a workload be on its way out whose quota the cycle has given back already."""
+        leaver = replace(self.workloads[decision.workload], releasing=True)
+        self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
+        self.draining.discard(leaver.key)
+        self.yields.remove(leaver.key)
+        self.claims.review(leaver.key)
+        self.wards.touch(leaver.queue)
+
+    def remember(self) -> None:
+        """Let everything held count as past use from now on."""
+        self.history = remembered(self.platform, self.books.now.ledger, self.history, self.now)
+
+    def touched(self) -> Iterable[str]:
+        """Return the queues with waiting work that have to be looked at, sorted."""
+        return sorted(self.lines.queues() & set(self.wards.touched()))
+
+    def never(self, workload: Workload) -> bool:
+        """Return whether no departure of others can ever let the workload start."""
+        _, blockers = self.explainer.why(smallest(self.asking(workload)))
+        return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)
