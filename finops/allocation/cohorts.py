@@ -7,20 +7,23 @@ from fractions import Fraction
 from typing import Any
 
 from finops.allocation.facts import Instant, Number, Quota
+from finops.allocation.money import exact_sum
+
+NOBODY = ""  # the lender of what no quota covers
 
 CohortKey = tuple[bool, str]  # (is a queue alone, name)
 
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A run that holds GPUs; ``draws`` is what its cohort had lent when last settled."""
+    """A run that holds GPUs; runs of one ``group`` are billed as one."""
 
     index: int
+    group: int
     gpus: Number
     queue: "Queue | None"
     since: Instant
     own: Number = field(init=False)
-    draws: dict[str, Number] | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.own = self.gpus  # until the queue shares its nominal out
@@ -69,7 +72,6 @@ class Queue:
     order: list[tuple[Any, int]] = field(default_factory=list)
     # The integrals of the cohort and the stock when this queue was last settled.
     lent_mark: Number = 0
-    drawn_mark: Number = 0
     scaled_mark: Number = 0
     lent_scaled_mark: Number = 0
 
@@ -115,7 +117,6 @@ class Queue:
         cohort = self.cohort
         assert cohort
         self.lent_mark = cohort.lent_part
-        self.drawn_mark = cohort.drawn_part
         self.scaled_mark = cohort.stock.scaled_time
         self.lent_scaled_mark = cohort.lent_scaled
 
@@ -130,7 +131,6 @@ class Queue:
         if self.lendable:
             lent = self.lendable * (cohort.lent_part - self.lent_mark)
             net_idle -= self.lendable * (cohort.lent_scaled - self.lent_scaled_mark)
-            cohort.lend(self)
         self.mark()
         return lent, net_idle
 
@@ -151,9 +151,9 @@ class Cohort:
         self.idle: Number = 0
         self.lent_part: Number = 0  # integral of min(B, L) / L
         self.lent_scaled: Number = 0  # the same times the stock's scale
-        self.drawn_part: Number = 0  # integral of min(B, L) / (L x B): per borrowed GPU
-        self._from_nobody: Number = 0  # integral of max(0, B - L) / B
-        self._drawn: dict[str, Number] = {}  # per borrowed GPU, by lender, as last settled
+        self._borrowers: dict[int, Number] = {}  # group -> GPUs
+        self._lenders: dict[str, Number] = {}  # queue -> lendable GPUs
+        self._drawn: dict[tuple[int, str], dict[Number, Number]] = {}
 
     @property
     def _net_idle(self) -> Number:
@@ -165,11 +165,17 @@ class Cohort:
         queue.cohort = self
         queue.mark()
         self._count(queue.borrowed, queue.lendable, queue.idle)
+        self._lend(queue.name, queue.lendable)
+        for run in queue.runs.values():
+            self.borrow(run.group, run.gpus - run.own)
 
     def leave(self, queue: Queue) -> None:
         """Let a settled queue go."""
         del self.members[queue.name]
         self._count(-queue.borrowed, -queue.lendable, -queue.idle)
+        self._lend(queue.name, 0)
+        for run in queue.runs.values():
+            self.borrow(run.group, run.own - run.gpus)
 
     def update(self, queue: Queue) -> None:
         """Derive what a settled member borrows and could lend from what it holds."""
@@ -179,6 +185,23 @@ class Cohort:
         limit = queue.lending_limit
         queue.lendable = queue.idle if limit is None else min(queue.idle, limit)
         self._count(queue.borrowed - before[0], queue.lendable - before[1], queue.idle - before[2])
+        self._lend(queue.name, queue.lendable)
+
+    def borrow(self, group: int, gpus: Number) -> None:
+        """Let a group of runs borrow so much more, or less."""
+        if not gpus:
+            return
+        borrowed = self._borrowers.get(group, 0) + gpus
+        if borrowed:
+            self._borrowers[group] = borrowed
+        else:
+            del self._borrowers[group]
+
+    def _lend(self, queue: str, gpus: Number) -> None:
+        if gpus:
+            self._lenders[queue] = gpus
+        else:
+            self._lenders.pop(queue, None)
 
     def _count(self, borrowed: Number, lendable: Number, idle: Number) -> None:
         self.stock.net_idle -= self._net_idle
@@ -197,26 +220,24 @@ class Cohort:
             part = Fraction(min(self.borrowed, self.lendable)) / self.lendable
             self.lent_part += part * length
             self.lent_scaled += part * scale * length
-            self.drawn_part += part * length / self.borrowed
-        beyond = self.borrowed - self.lendable
-        if beyond > 0:
-            self._from_nobody += Fraction(beyond) / self.borrowed * length
+        # Of b borrowed GPUs, b x lendable / max(B, L) are a lender's: summed by denominator, since
+        # a sum of fractions with ever new ones is slow long before it is large.
+        shares = dict(self._lenders)
+        if self.borrowed > self.lendable:
+            shares[NOBODY] = self.borrowed - self.lendable
+        whole = max(self.borrowed, self.lendable)
+        for group, borrowed in self._borrowers.items():
+            held = borrowed * length
+            for lender, share in shares.items():
+                sums = self._drawn.setdefault((group, lender), {})
+                sums[whole] = sums.get(whole, 0) + held * share
 
-    def lend(self, queue: Queue) -> None:
-        """Write down what was drawn from a lender since its last mark."""
-        drawn = queue.lendable * (self.drawn_part - queue.drawn_mark)
-        if drawn:
-            self._drawn[queue.name] = self._drawn.get(queue.name, 0) + drawn
-
-    def draws(self) -> dict[str, Number]:
-        """Return what each lender has lent per borrowed GPU until now; "" is nobody."""
-        found = dict(self._drawn)
-        found[""] = self._from_nobody
-        for queue in self.members.values():
-            if queue.lendable:
-                drawn = queue.lendable * (self.drawn_part - queue.drawn_mark)
-                found[queue.name] = found.get(queue.name, 0) + drawn
-        return found
+    def take_drawn(self) -> Iterator[tuple[int, str, Fraction]]:
+        """Yield what each group drew from each lender since the last time it was taken."""
+        for (group, lender), sums in self._drawn.items():
+            drawn = exact_sum(Fraction(part) / whole for whole, part in sums.items())
+            yield group, lender, drawn
+        self._drawn = {}
 
     def open_loans(self) -> Iterator[tuple[str, str, Number]]:
         """Yield lender, borrower and GPUs of the loans as they stand."""
@@ -225,7 +246,7 @@ class Cohort:
                 continue
             part = Fraction(borrower.borrowed) / self.borrowed
             if self.borrowed > self.lendable:
-                yield "", borrower.name, (self.borrowed - self.lendable) * part
+                yield NOBODY, borrower.name, (self.borrowed - self.lendable) * part
             for lender in self.members.values():
                 if lender.lendable:
                     lent = Fraction(min(self.borrowed, self.lendable)) / self.lendable

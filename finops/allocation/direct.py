@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from finops.allocation import places
+from finops.allocation.cohorts import NOBODY
 from finops.allocation.facts import Iron, Number, Usage
 from finops.allocation.ground import Ground
 from finops.allocation.ledger import Direct, Entry, Landing, Ledger, LineKey, Resource, Tally
-from finops.allocation.loans import NOBODY, Held
+from finops.allocation.loans import Held
 from finops.allocation.money import ZERO
 from finops.allocation.ownership import marks_of_iron, marks_of_usage
 from finops.allocation.places import Account, Place

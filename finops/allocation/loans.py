@@ -16,14 +16,13 @@ from finops.allocation.cohorts import Cohort, CohortKey, Queue, Run, Stock
 from finops.allocation.facts import Capacity, Facts, Instant, Number, Quota, Usage
 from finops.allocation.timeline import Slots, inside
 
-NOBODY = ""  # the lender of what no quota covers
 
+@dataclass(slots=True)
+class Held:
+    """GPUs that a group of runs held in one slot: on the queue's own quota, and by lender."""
 
-class Held(NamedTuple):
-    """GPUs that one run held in one slot: on its queue's own quota, and by lender."""
-
-    own: Number
-    borrowed: dict[str, Number]
+    own: Number = 0
+    borrowed: dict[str, Number] = field(default_factory=dict)
 
     @property
     def total(self) -> Number:
@@ -57,11 +56,14 @@ class FlavorTime:
 
 @dataclass(slots=True)
 class Metered:
-    """What the sweep over one cluster and flavor found; runs are indexes of ``facts.usage``."""
+    """What the sweep over one cluster and flavor found.
+
+    A group is all runs that are billed alike, named by the index of one in ``facts.usage``.
+    """
 
     cluster: str
     flavor: str
-    held: dict[tuple[int, int], Held] = field(default_factory=dict)  # (run, slot)
+    held: dict[tuple[int, int], Held] = field(default_factory=dict)  # (group, slot)
     queues: dict[tuple[str, int], QueueTime] = field(default_factory=dict)  # (queue, slot)
     slots: dict[int, FlavorTime] = field(default_factory=dict)
     loans: dict[tuple[str, str, int], Number] = field(default_factory=dict)
@@ -90,12 +92,35 @@ def meter(facts: Facts, slots: Slots) -> list[Metered]:
     for quota in facts.quotas:
         quotas[quota.cluster, quota.flavor].append(quota)
     found = []
+    groups = _groups(facts)
     for cluster, flavor in sorted(capacity.keys() | usage.keys() | quotas.keys()):
         key = (cluster, flavor)
-        sweep = _Sweep(facts, slots, Metered(cluster, flavor), quotas.get(key, []))
+        sweep = _Sweep(facts, slots, groups, Metered(cluster, flavor), quotas.get(key, []))
         if sweep.run(capacity.get(key, []), usage.get(key, [])):
             found.append(sweep.metered)
     return found
+
+
+def _groups(facts: Facts) -> list[int]:
+    """Return for each run the first one that differs in nothing that a bill tells apart."""
+    by_workload = facts.policy.detail == "workload"
+    by_node = facts.policy.idle_scope == "node"
+    firsts: dict[object, int] = {}
+    return [
+        firsts.setdefault(
+            (
+                *(use.cluster, use.flavor, use.queue, use.namespace),
+                tuple(sorted(use.labels.items())) if use.labels else (),
+                tuple(sorted(use.annotations.items())) if use.annotations else (),
+                use.preempted,
+                use.reclaimed_by,
+                use.workload if by_workload else None,
+                use.node if by_node else None,
+            ),
+            index,
+        )
+        for index, use in enumerate(facts.usage)
+    ]
 
 
 def _order(use: Usage, index: int) -> tuple[Instant, str, str, Instant, int]:
@@ -107,7 +132,15 @@ def _order(use: Usage, index: int) -> tuple[Instant, str, str, Instant, int]:
 class _Sweep:
     """The state between two instants, for one cluster and flavor."""
 
-    def __init__(self, facts: Facts, slots: Slots, metered: Metered, quotas: list[Quota]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        slots: Slots,
+        groups: list[int],
+        metered: Metered,
+        quotas: list[Quota],
+    ) -> None:
+        self._groups = groups
         self._usage = facts.usage
         self._slots = slots
         self._slot = 0
@@ -186,6 +219,8 @@ class _Sweep:
             self._settle(queue)
         for run in self._runs.values():
             self._settle_run(run)
+        for cohort in self._cohorts.values():
+            self._take_drawn(cohort)
 
     # ---- things happen -----------------------------------------------------------------------
     def _apply(self, events: list[_Event]) -> None:
@@ -213,9 +248,6 @@ class _Sweep:
     def _change_quota(self, quota: Quota, kind: Kind) -> Queue:
         queue = self._queue(quota.queue)
         self._settle(queue)
-        for run in queue.runs.values():
-            self._settle_run(run)
-            run.draws = None  # it may draw on another cohort from now on
         begins = kind == "quota"
         self._stock.nominal -= queue.nominal
         queue.promise(quota if begins else None)
@@ -231,7 +263,7 @@ class _Sweep:
         if queue:
             self._settle(queue)
         if kind == "run":
-            run = self._runs[index] = Run(index, use.gpus, queue, self._now)
+            run = self._runs[index] = Run(index, self._groups[index], use.gpus, queue, self._now)
             self._stock.used += use.gpus
             if queue:
                 queue.add(_order(use, index), run)
@@ -240,6 +272,8 @@ class _Sweep:
         self._settle_run(run)
         self._stock.used -= use.gpus
         if queue:
+            assert queue.cohort is not None
+            queue.cohort.borrow(run.group, run.own - run.gpus)
             queue.remove(_order(use, index), run)
         return queue
 
@@ -255,6 +289,7 @@ class _Sweep:
         if queue.cohort:
             queue.cohort.leave(queue)
             if not queue.cohort.members:
+                self._take_drawn(queue.cohort)
                 del self._cohorts[queue.cohort.key]
         if key not in self._cohorts:
             self._cohorts[key] = Cohort(key, self._stock)
@@ -265,12 +300,9 @@ class _Sweep:
         assert queue.cohort
         for run, own in queue.splits():
             self._settle_run(run)
+            queue.cohort.borrow(run.group, run.own - own)
             run.own = own
-            run.draws = None
         queue.cohort.update(queue)
-        for run in queue.runs.values():
-            if run.draws is None and run.own < run.gpus:
-                run.draws = queue.cohort.draws()
 
     # ---- accounts ----------------------------------------------------------------------------
     def _settle(self, queue: Queue) -> None:
@@ -293,31 +325,20 @@ class _Sweep:
         record.beyond_limit += queue.beyond_limit * length
 
     def _settle_run(self, run: Run) -> None:
-        """Write down what a run held since it was last settled, by lender."""
-        length = self._now - run.since
+        """Write down what a run held of its queue's own since it was last settled."""
+        self._record(run.group).own += run.own * (self._now - run.since)
         run.since = self._now
-        if not length:
-            return
-        borrowed: dict[str, Number] = {}
-        over = run.gpus - run.own
-        if over:
-            assert run.queue is not None
-            assert run.queue.cohort is not None
-            assert run.draws is not None
-            now = run.queue.cohort.draws()
-            for lender, drawn in now.items():
-                gpus = over * (drawn - run.draws.get(lender, 0))
-                if gpus:
-                    borrowed[lender] = gpus
-            run.draws = now
-        self._write(run, run.own * length, borrowed)
 
-    def _write(self, run: Run, own: Number, borrowed: dict[str, Number]) -> None:
-        key = (run.index, self._slot)
-        before = self.metered.held.get(key, Held(0, {}))
-        parts = dict(before.borrowed)
-        for lender, gpus in borrowed.items():
-            parts[lender] = parts.get(lender, 0) + gpus
-            loan = (lender, run.queue.name if run.queue else "", self._slot)
+    def _take_drawn(self, cohort: Cohort) -> None:
+        """Write down what was borrowed in a cohort, by lender."""
+        for group, lender, gpus in cohort.take_drawn():
+            borrowed = self._record(group).borrowed
+            borrowed[lender] = borrowed.get(lender, 0) + gpus
+            loan = (lender, self._usage[group].queue or "", self._slot)
             self.metered.loans[loan] = self.metered.loans.get(loan, 0) + gpus
-        self.metered.held[key] = Held(before.own + own, parts)
+
+    def _record(self, group: int) -> Held:
+        record = self.metered.held.get((group, self._slot))
+        if record is None:
+            record = self.metered.held[group, self._slot] = Held()
+        return record

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from math import lcm
 
 CENT = Decimal("0.01")
 ZERO = Fraction(0)
@@ -20,8 +21,15 @@ def exact(value: Decimal) -> Fraction | int:
 
 
 def exact_sum(values: Iterable[Fraction | int]) -> Fraction:
-    """Return the sum of exact numbers; of none, zero."""
-    return sum(values, ZERO) + ZERO
+    """Return the sum of exact numbers; of none, zero.
+
+    Over one common denominator: reducing after each of many additions is what would cost.
+    """
+    listed = list(values)
+    common = lcm(*(value.denominator for value in listed))
+    return Fraction(
+        sum(value.numerator * (common // value.denominator) for value in listed), common
+    )
 
 
 class InvalidFieldError(ValueError):
