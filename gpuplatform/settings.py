@@ -232,6 +232,8 @@ CURRENCY = env("CURRENCY", "EUR")
 BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 # Refuse what can never run at submit time, or accept it as blocked with the same reasons.
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
+# Kueue's resource transformations as a JSON list: what quota charges for a request.
+RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.

@@ -8,7 +8,7 @@ from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import Status
-from scheduling.lines import admitted_line, evicted_line
+from scheduling.lines import admitted_line, evicted_line, gpus_in
 from scheduling.loader import LIVE, Loaded
 from scheduling.models import Admission, Node, Placement, Workload
 
@@ -91,7 +91,7 @@ class _Application:
         nodes = nodes_of(decision.assignments)
         facts = {
             "queue": known.queue or "",
-            "gpus": workload.gpus if workload else 0,
+            "gpus": gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
         }
@@ -156,7 +156,7 @@ def _placements(
     admission: Admission, known: Known, assignments: Iterable[Assignment]
 ) -> list[Placement]:
     """Return a row for each node of each pod set; one without a node where there are none."""
-    requests = {pod_set.name: dict(pod_set.requests) for pod_set in known.pod_sets}
+    pod_sets = {pod_set.name: pod_set for pod_set in known.pod_sets}
     return [
         Placement(
             admission=admission,
@@ -164,7 +164,8 @@ def _placements(
             node=node,
             count=count,
             flavors=dict(assignment.flavors),
-            requests=requests[assignment.pod_set],
+            requests=dict(pod_sets[assignment.pod_set].requests),
+            charges=pod_sets[assignment.pod_set].charges,
         )
         for assignment in assignments
         for node, count in (assignment.nodes or {"": assignment.count}).items()

@@ -10,10 +10,14 @@ class SchedulingConfig(AppConfig):
 
     def ready(self) -> None:
         """Keep promises from being deleted under work; tell editors what their edits mean."""
+        from django.conf import settings  # noqa: PLC0415
+
         from gpuplatform.common.consequences import register_watch  # noqa: PLC0415
         from queues.services import register_delete_guard  # noqa: PLC0415  # models are ready now
+        from scheduling.charging import read_rules  # noqa: PLC0415
         from scheduling.guards import guard_promises  # noqa: PLC0415
         from scheduling.selectors.promises import watch_promise  # noqa: PLC0415
 
+        read_rules(settings.RESOURCE_TRANSFORMATIONS)  # a wrong table stops the start
         register_delete_guard(guard_promises)
         register_watch(watch_promise)

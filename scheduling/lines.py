@@ -5,12 +5,22 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from scheduling.engine.plan import Admit, Evict, Hold
-from scheduling.engine.snapshot import PodSet
+from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.usage import is_gpu
+from scheduling.engine.usage import is_gpu, paired
 from scheduling.models import Workload
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d+)")
+
+
+def gpus_in(known: Known, assignments: Iterable[Assignment]) -> int:
+    """Return the GPUs that are granted to a workload."""
+    return sum(
+        assignment.count * amount
+        for pod_set, assignment in paired(known, assignments)
+        for name, amount in pod_set.requests.items()
+        if is_gpu(name)
+    )
 
 
 def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
@@ -19,7 +29,7 @@ def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
     where = f" on {node_range(names)}" if names else ""
     borrowed = sum(amount for resource, amount in decision.borrows.items() if is_gpu(resource))
     loan = f", {borrowed} borrowed" if borrowed else ""
-    return f"admitted {workload} ({gang_size(known.pod_sets)}){where}{loan}"
+    return f"admitted {workload} ({gang_size(paired(known, decision.assignments))}){where}{loan}"
 
 
 def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
@@ -34,12 +44,13 @@ def held_line(known: Known, decision: Hold) -> str:
     return f"held {known.name} ({decision.reason}{': ' if codes else ''}{codes})"
 
 
-def gang_size(pod_sets: Iterable[PodSet]) -> str:
+def gang_size(granted: Iterable[tuple[PodSet, Assignment]]) -> str:
     """Return ``8x4 GPUs`` for eight pods of four GPUs; pods alone where none asks for GPUs."""
     parts = []
-    for pod_set in pod_sets:
+    for pod_set, assignment in granted:
         gpus = sum(amount for name, amount in pod_set.requests.items() if is_gpu(name))
-        parts.append(f"{pod_set.count}x{gpus} GPUs" if gpus else f"{pod_set.count} pods")
+        count = assignment.count
+        parts.append(f"{count}x{gpus} GPUs" if gpus else f"{count} pods")
     return " + ".join(parts)
 
 

@@ -1,8 +1,8 @@
 """Rows in, snapshot out: the only way from tables to the engine, in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Max, Q
@@ -11,6 +11,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.models import Change
 from queues.models import ResourceFlavor
 from scheduling import models as rows
+from scheduling.charging import charges_of
 from scheduling.engine import codec
 from scheduling.engine.snapshot import (
     Admission,
@@ -23,8 +24,10 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import Status, TopologyMode
 from scheduling.readers import (
+    affinity_of,
     cluster_queue_of,
     flavor_of,
+    minima_count,
     node_of,
     read_cohorts,
     read_quotas,
@@ -121,9 +124,9 @@ def _workloads(doors: Doors, admissions: Mapping[str, rows.Admission]) -> tuple[
 
 def _workload(
     row: rows.Workload,
-    pod_sets: Iterable[rows.PodSet],
+    pod_sets: Sequence[rows.PodSet],
     admission: rows.Admission | None,
-    placements: Iterable[rows.Placement],
+    placements: Sequence[rows.Placement],
     doors: Doors,
 ) -> Workload:
     route = resolve_queue(row.namespace, row.queue_name, doors)
@@ -135,13 +138,17 @@ def _workload(
         why = blocked(row.namespace, route, doors)
     else:
         queue, why = "", ""
+    reducible = minima_count(row.min_member, pod_sets)
     return Workload(
         key=str(row.uid),
         name=f"{row.namespace}/{row.name}",
         queue=queue or None,
         priority=row.priority,
         created_at=row.created_at.timestamp(),
-        pod_sets=tuple(_pod_set(pod_set) for pod_set in pod_sets),
+        pod_sets=tuple(
+            _as_admitted(_pod_set(pod_set, reducible=reducible), placements)
+            for pod_set in pod_sets
+        ),
         admission=_admission(admission, placements) if admission else None,
         releasing=admission is not None and admission.evicted_at is not None,
         preemptible=row.preemptible,
@@ -151,7 +158,7 @@ def _workload(
     )
 
 
-def _pod_set(row: rows.PodSet) -> PodSet:
+def _pod_set(row: rows.PodSet, *, reducible: bool) -> PodSet:
     mode = TopologyMode(row.topology_mode) if row.topology_mode else None
     return PodSet(
         name=row.name,
@@ -160,7 +167,19 @@ def _pod_set(row: rows.PodSet) -> PodSet:
         node_selector=row.node_selector,
         tolerations=tolerations_of(row.tolerations),
         topology=TopologyRequest(mode, row.topology_level or None) if mode else None,
+        min_count=row.min_count if reducible else None,
+        affinity=affinity_of(row.affinity),
+        charges=charges_of(row.requests),
     )
+
+
+def _as_admitted(pod_set: PodSet, placements: Iterable[rows.Placement]) -> PodSet:
+    """Return a pod set that is charged what it was charged when it was admitted.
+
+    A change of the transformations counts for work that is admitted after it.
+    """
+    frozen = [p.charges for p in placements if p.pod_set == pod_set.name]
+    return replace(pod_set, charges=frozen[0]) if frozen else pod_set
 
 
 def _admission(row: rows.Admission, placements: Iterable[rows.Placement]) -> Admission:

@@ -3,14 +3,17 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from queues import models as promises
 from queues.choices import QuotaSource
 from scheduling import models as rows
+from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
+    Expression,
     Flavor,
     FlavorQuotas,
     FlavorResource,
@@ -24,6 +27,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -56,6 +60,22 @@ def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, 
             effect=toleration.get("effect") or "",
         )
         for toleration in documents
+    )
+
+
+def minima_count(min_member: int | None, pod_sets: Iterable[Any]) -> bool:
+    """Return whether pod sets may be granted their minima alone.
+
+    They may not where the gang as a whole needs more pods than that.
+    """
+    return min_member is None or min_member <= sum(p.min_count or p.count for p in pod_sets)
+
+
+def affinity_of(terms: Iterable[Iterable[Mapping[str, Any]]]) -> tuple[Term, ...]:
+    """Return node affinity as stored, lists of documents, as values."""
+    return tuple(
+        tuple(Expression(e["key"], Operator(e["operator"]), tuple(e["values"])) for e in term)
+        for term in terms
     )
 
 

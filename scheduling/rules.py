@@ -15,11 +15,12 @@ from gpuplatform.common.problems import Problem
 from gpuplatform.common.quantities import INT64_MAX, nearest_resource
 from queues import labels
 from queues.rules.words import check_amount, check_label_key, check_labels, check_name
+from scheduling.charging import charges_of
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, TopologyRequest, Workload
 from scheduling.engine.terms import TopologyMode
-from scheduling.readers import tolerations_of
+from scheduling.readers import affinity_of, minima_count, tolerations_of
 from scheduling.specs import NodeSpec, PodSetSpec, TopologySpec, WorkloadSpec
 from scheduling.world import TIER, World
 
@@ -260,18 +261,23 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
     """Return the workload as the engine would see it, pending."""
     ceiling = spec.ceiling_queue
+    pod_sets, reducible = resolved(spec, world).pod_sets, _reducible(spec)
     return Workload(
         key=subject_of(spec),
         name=f"{spec.namespace}/{spec.name}",
         queue=world.cluster_queue_of(spec),
         priority=0,
         created_at=world.snapshot.now,
-        pod_sets=tuple(_engine_pod_set(pod_set) for pod_set in resolved(spec, world).pod_sets),
+        pod_sets=tuple(_engine_pod_set(p, reducible=reducible) for p in pod_sets),
         ceiling_queue=ceiling if ceiling in world.snapshot.cluster_queues else None,
     )
 
 
-def _engine_pod_set(spec: PodSetSpec) -> PodSet:
+def _reducible(spec: WorkloadSpec) -> bool:
+    return minima_count(spec.min_member, spec.pod_sets)
+
+
+def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
     asked = spec.topology
     return PodSet(
         name=spec.name,
@@ -280,6 +286,9 @@ def _engine_pod_set(spec: PodSetSpec) -> PodSet:
         node_selector=spec.node_selector,
         tolerations=tolerations_of(spec.tolerations),
         topology=TopologyRequest(TopologyMode(asked.mode), asked.level) if asked else None,
+        min_count=spec.min_count if reducible else None,
+        affinity=affinity_of(spec.affinity),
+        charges=charges_of(spec.requests),
     )
 
 
@@ -331,10 +340,11 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
         ("max_retries", spec.max_retries is not None),
         ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
+    whole = not _reducible(spec)
     for index, pod_set in enumerate(spec.pod_sets):
         path = f"pod_sets[{index}]"
         paths += [
-            (f"{path}.min_count", pod_set.min_count not in (None, pod_set.count)),
+            (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
             (f"{path}.slice", pod_set.slice is not None),
             (f"{path}.subgroup", pod_set.subgroup is not None),
             (f"{path}.device_locality", pod_set.device_locality != "any"),

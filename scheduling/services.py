@@ -257,6 +257,7 @@ def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
         "requests": dict(spec.requests),
         "node_selector": dict(spec.node_selector),
         "tolerations": [dict(toleration) for toleration in spec.tolerations],
+        "affinity": [[dict(expression) for expression in term] for term in spec.affinity],
         "topology_mode": spec.topology.mode if spec.topology else "",
         "topology_level": (spec.topology.level or "") if spec.topology else "",
         "slice_level": spec.slice.level if spec.slice else "",

@@ -5,6 +5,7 @@ Amounts are integers in canonical units and belong to ONE pod.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,11 @@ class SubgroupSpec:
 
 @dataclass(frozen=True, slots=True)
 class PodSetSpec:
-    """Identical pods of a workload."""
+    """Identical pods of a workload.
+
+    ``affinity``: terms of which one must hold; a term is expressions that hold together, each
+    ``{"key", "operator", "values"}``.
+    """
 
     name: str
     count: int
@@ -41,6 +46,7 @@ class PodSetSpec:
     min_count: int | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, str], ...] = ()
+    affinity: tuple[tuple[Mapping[str, Any], ...], ...] = ()
     topology: TopologySpec | None = None
     slice: SliceSpec | None = None
     subgroup: SubgroupSpec | None = None

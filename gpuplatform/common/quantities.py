@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
 from difflib import SequenceMatcher
+from fractions import Fraction
 
 INT64_MAX = 2**63 - 1
 DIVISIBLE = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
@@ -65,6 +66,24 @@ def parse_quantity(resource: str, text: object) -> int:
     if value != value.to_integral_value() and not is_divisible(resource):
         raise NotWholeError(f"{shown!r}: {resource[:SHOWN]} only comes in whole pieces")
     return int(value.to_integral_value(ROUND_CEILING))
+
+
+def parse_factor(text: object) -> Fraction:
+    """Return a quantity of either sign exactly: ``"5Ki"``, ``"0.5"``, ``-8``.
+
+    Raises:
+        ValueError: not a quantity.
+    """
+    shown = str(text)[:SHOWN]
+    match = _QUANTITY.fullmatch(str(text)) if len(str(text)) <= SHOWN else None
+    if match is None or isinstance(text, bool):
+        raise ValueError(f"{shown!r} is not a quantity")
+    value = Fraction(match["number"])
+    if match["suffix"]:
+        value *= Fraction(_SCALES[match["suffix"]])
+    elif match["exponent"]:
+        value *= Fraction(10) ** int(match["exponent"])
+    return value
 
 
 def format_quantity(resource: str, amount: int) -> str:

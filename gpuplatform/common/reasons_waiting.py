@@ -75,6 +75,27 @@ BLOCKERS: dict[str, Reason] = {
         _("Needs {needed}; the cohort {where} has {available} free."),
         _("It fits once {missing} more come free in {where}: when work there ends or gives way."),
     ),
+    "NOMINAL_FIRST": Reason(
+        INFO,
+        _("{rival} goes first in {where}: what it asks for is its own quota; {own} would borrow."),
+        _("It fits once more comes free in {where} than the owners want back."),
+    ),
+    "LARGER_SHARE": Reason(
+        INFO,
+        _(
+            "{rival} goes first in {where}: with what it asks for it borrows {their_share} % of"
+            " what there is, by weight; {own} would borrow {our_share} %."
+        ),
+        _("Its turn comes when {own} borrows less than the others in {where}, by weight."),
+    ),
+    "USED_MORE": Reason(
+        INFO,
+        _(
+            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours for"
+            " {their_gpus} promised GPUs; {own} has used {our_hours} for {our_gpus}."
+        ),
+        _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
+    ),
     "TAINT": Reason(
         ERROR,
         _("The nodes of {where} carry a taint that the pods do not tolerate ({taint})."),

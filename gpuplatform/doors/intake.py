@@ -44,13 +44,17 @@ LITELLM, OPENCOST = "LiteLLMConfiguration", "OpenCostValues"
 
 @dataclass(slots=True)
 class Item:
-    """One document and what its room read in it."""
+    """One document and what its room read in it.
+
+    ``by_weight`` names the queues whose nominal quota the system works out.
+    """
 
     document: Document
     kind: str
     specs: list[Any] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     member_of: str = ""
+    by_weight: set[str] = field(default_factory=set)
 
     @property
     def rank(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from finops import services as finops
 from finops.models import Price
 from finops.specs import PriceSpec
+from gpuplatform.common import audit
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.doors.intake import Item
 from gpuplatform.doors.report import CHANGED, CREATED, UNCHANGED
@@ -77,7 +78,22 @@ def keep(item: Item, user: User | None) -> str:
         _save(spec, user)
         after = version_of(spec)
         action = CREATED if not before else CHANGED if after != before else UNCHANGED
+        if after != before and isinstance(spec, ClusterQueueSpec) and spec.name in item.by_weight:
+            _tell_shared(spec)
     return action
+
+
+def _tell_shared(spec: ClusterQueueSpec) -> None:
+    """Write down that the system worked out a nominal quota, and from which weight."""
+    nominals = {q.resource: q.nominal for g in spec.groups for f in g.flavors for q in f.quotas}
+    audit.record(
+        None,
+        "cluster_queue.shared_by_weight",
+        ("ClusterQueue", spec.name),
+        after={"weight": str(spec.fair_weight), "nominal": nominals},
+        reason=REASON,
+        team=spec.team or "",
+    )
 
 
 def _keep_prices(specs: list[PriceSpec], user: User | None) -> str:
@@ -172,6 +188,7 @@ def share_by_weight(items: Iterable[Item]) -> None:
         for item, position, spec in queues_read:
             if spec.cohort == cohort and _states_nothing(spec):
                 item.specs[position] = by_name[spec.name]
+                item.by_weight.add(spec.name)
 
 
 def _states_nothing(spec: ClusterQueueSpec) -> bool:

@@ -58,13 +58,14 @@ def holds(expression: Expression, value: str | None) -> bool:
 
 def _compares(expression: Expression, value: str | None) -> bool:
     """Return the comparison of whole numbers; false where either side is none."""
-    mine = _number(value or "")
-    bound = _number(expression.values[0]) if len(expression.values) == 1 else None
+    mine = whole_number(value or "")
+    bound = whole_number(expression.values[0]) if len(expression.values) == 1 else None
     if mine is None or bound is None:
         return False
     return mine > bound if expression.operator is Operator.GREATER else mine < bound
 
 
-def _number(text: str) -> int | None:
+def whole_number(text: str) -> int | None:
+    """Return the number that a label's value is to Gt and Lt; None: it is none."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None  # noqa: PLR2004

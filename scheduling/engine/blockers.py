@@ -1,6 +1,7 @@
 """Blockers with their numbers: what the quota and what the nodes lack for one gang."""
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.feasibility import Finding, largest_domain, main_resource
@@ -164,15 +165,19 @@ def _free(rooms: Rooms, names: Iterable[str], resource: str) -> int:
 
 
 def _fits(atlas: Atlas, rooms: Rooms, looks: list[tuple[PodSet, Option]]) -> int:
-    """Return how many pods would fit, each pod set by itself, wherever they stand."""
+    """Return how many pods would fit, pod set after pod set; not all, for the gang does not."""
     fits = 0
-    for pod_set, option in looks:
-        if place_pod_set(atlas, rooms, pod_set, option.values()) is not None:
+    with rooms[0].trial():  # all rooms share one journal
+        for pod_set, option in looks:
+            nodes = place_pod_set(atlas, rooms, pod_set, option.values())
+            if nodes is None:
+                here = sum(capacities(atlas, rooms, pod_set, option.values()).values())
+                fits += min(here, pod_set.count)
+                continue
             fits += pod_set.count
-        else:
-            here = sum(capacities(atlas, rooms, pod_set, option.values()).values())
-            fits += min(here, pod_set.count)
-    return fits
+            for room, (node, pods) in product(rooms, nodes.items()):
+                room.take(node, pod_footprint(pod_set), pods)
+    return min(fits, sum(pod_set.count for pod_set, _ in looks) - 1)
 
 
 def _excluded(atlas: Atlas, looks: list[tuple[PodSet, Option]]) -> Facts:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from scheduling.engine.books import Charge
 from scheduling.engine.profile import RECOMMENDED, Profile
@@ -60,7 +59,7 @@ class Running:
 
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._by_queue: dict[str, dict[str, Workload]] = {}
-        self._priorities: dict[str, Counter[int]] = {}
+        self._levels: dict[str, dict[int, Counter[FlavorResource]]] = {}
         self.usage = dict[str, Counter[FlavorResource]]()
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
@@ -74,9 +73,13 @@ class Running:
         """Return the queue's running work for whoever sorts it anyhow."""
         return self._by_queue.get(queue, {}).values()
 
-    def lowest(self, queue: str) -> int | None:
-        """Return the lowest priority among the queue's running work; None: nothing runs."""
-        return min(self._priorities.get(queue, ()), default=None)
+    def up_to(self, queue: str, priority: int) -> Counter[FlavorResource]:
+        """Return what the queue's running work of no more than this priority uses."""
+        total: Counter[FlavorResource] = Counter()
+        for level, usage in self._levels.get(queue, {}).items():
+            if level <= priority:
+                total.update(usage)
+        return total
 
     def add(self, workload: Workload, charge: Charge | None = None) -> None:
         """Note a workload that has been admitted; one outside every queue is nobody's victim.
@@ -85,18 +88,15 @@ class Running:
         """
         if workload.queue:
             self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
-            self._priorities.setdefault(workload.queue, Counter())[workload.priority] += 1
             usage = held_usage(workload) if charge is None else Counter(dict(charge))
             self.usage[workload.key] = usage
+            levels = self._levels.setdefault(workload.queue, {})
+            levels.setdefault(workload.priority, Counter()).update(usage)
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended."""
         if workload.queue and self._by_queue[workload.queue].pop(workload.key, None):
-            del self.usage[workload.key]
-            priorities = self._priorities[workload.queue]
-            priorities[workload.priority] -= 1
-            if not priorities[workload.priority]:
-                del priorities[workload.priority]
+            self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
 
 
 VictimOrder = tuple[int, float, float, str]
@@ -127,8 +127,8 @@ class Grounds:
     """On what candidates are judged.
 
     ``ledger`` says what the preemptor may take, ``staying`` who borrows, ``now`` how long work
-    has run. ``own_order`` sorts the candidates of the preemptor's own queue; None: as others.
-    ``spared`` collects who was passed over because the preemptor may not evict this one.
+    has run. ``consumption`` is that of a workload's local queue, where usage decides. ``spared``
+    collects who was passed over because the preemptor may not evict this one.
     """
 
     ledger: QuotaLedger
@@ -137,12 +137,16 @@ class Grounds:
     running: Running
     now: float
     profile: Profile = RECOMMENDED
-    own_order: Callable[[Workload], Any] | None = None
+    consumption: Callable[[Workload], float] = lambda _: 0.0
     spared: set[str] = field(default_factory=set)
 
     def order(self, work: Workload) -> VictimOrder:
         """Return the profile's sort key of victims."""
         return victim_order(work, self.now if self.profile.cheapest_eviction else None)
+
+    def own_order(self, work: Workload) -> tuple[float, VictimOrder]:
+        """Return the sort key of victims of one's own queue: who consumed more first (7.2)."""
+        return -self.consumption(work), self.order(work)
 
     def safe(self, work: Workload, preemptor: Workload) -> bool:
         """Return whether ``work`` has not yet run for as long as its queue grants."""
@@ -184,7 +188,7 @@ class Selection:
             if may_evict_own(policy, self._attempt.preemptor, work)
         ]
         right = PreemptionReason.IN_CLUSTER_QUEUE
-        order = self._grounds.own_order or self._grounds.order
+        order = self._grounds.own_order
         return tuple(Candidate(work, queue, right) for work in sorted(works, key=order))
 
     def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:
@@ -196,7 +200,11 @@ class Selection:
         return self._sorted([Candidate(work, queue, right) for work in works])
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
-        """Walk up from the queue; what lies beyond a quota that suffices is hierarchy."""
+        """Walk up from the queue; what lies beyond a quota that suffices is hierarchy.
+
+        What a node keeps for itself covers its part of the request and no more: a surplus there
+        makes no room in the quota above, so the remainder never falls below zero.
+        """
         ledger, path = self._ledger, self._ledger.path(self._attempt.queue)
         remaining = dict(self._attempt.usage)
         if self._grounds.profile.contested_only:

@@ -30,6 +30,7 @@ class Claims:
     ) -> None:
         self._books, self._workloads, self._asking = books, workloads, asking
         self._claims: dict[str, Claim] = {}
+        self._in_queue: dict[str, set[str]] = {}
         self._preemptors: dict[str, set[str]] = {}  # by victim
         self._victims: dict[str, set[str]] = {}  # by preemptor
 
@@ -47,6 +48,10 @@ class Claims:
     def keys(self) -> frozenset[str]:
         """Return the waiting preemptors."""
         return frozenset(self._claims)
+
+    def waiting_in(self, queue: str) -> list[str]:
+        """Return the waiting preemptors of one queue, sorted."""
+        return sorted(self._in_queue.get(queue, ()))
 
     def refresh(self, now: float) -> list[Workload]:
         """End what has expired, push back the end of what still waits for victims.
@@ -74,7 +79,9 @@ class Claims:
         """Take a claim off the books, so that its own workload can use what it keeps."""
         claim = self._claims.pop(key, None)
         if claim is not None:
-            self._books.drop(self._workloads[key], claim.assignments, self._books.coming)
+            workload = self._workloads[key]
+            self._books.drop(workload, claim.assignments, self._books.coming)
+            self._in_queue[workload.queue or ""].discard(key)
         return claim
 
     def keep(self, claim: Claim, assignments: tuple[Assignment, ...] | None = None) -> None:
@@ -88,6 +95,7 @@ class Claims:
         if workload is not None and self._may_wait(workload, claim):
             self._books.hold(workload, claim.assignments, self._books.coming)
             self._claims[claim.workload] = claim
+            self._in_queue.setdefault(workload.queue or "", set()).add(workload.key)
 
     def _may_wait(self, workload: Workload, claim: Claim) -> bool:
         if workload.admission is not None or workload.blocked:
@@ -108,9 +116,10 @@ class Claims:
         expires_at = now + CLAIM_SECONDS
         self.keep(Claim(workload.key, assignments, tuple(sorted(victims)), expires_at))
 
-    def review(self, original: str) -> None:
+    def review(self, original: Workload) -> None:
         """End the claims of grown copies that are worthless now that ``original`` has changed."""
-        for key in [k for k in self._claims if self._workloads[k].replaces == original]:
+        waiting = self.waiting_in(original.queue or "")
+        for key in [k for k in waiting if self._workloads[k].replaces == original.key]:
             claim = self.lift(key)
             assert claim is not None
             self.keep(claim)

@@ -5,8 +5,7 @@ the one who stands for it; those, and the heads of all other queues, go by rank:
 priority, age, key. (Trees share nodes, so there is one order over all of them.)
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from scheduling.engine.ordering import (
     Ask,
@@ -19,42 +18,33 @@ from scheduling.engine.ordering import (
 from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.state import State
-from scheduling.engine.tournament import Contender, Standing, Tournament, Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """Somebody whose turn came by the tournament, and how the parts of its tree stood then."""
-
-    workload: Workload
-    queue: QuotaKey
-    standings: Mapping[QuotaKey, Standing]  # of the queue and of the cohorts above it
+from scheduling.engine.tournament import Contender, Tournament, Usage
 
 
 class Contest:
     """The heads of the queues, best first; the head of a fair tree is its champion.
 
     A tree is played again where one of its queues has changed, and only there, when the next
-    turn is asked for. Cost: O(log queues) for each step, and in a fair tree one standing for
+    turn is asked for. Cost: O(log queues) for each step, and in a fair tree one footing for
     each level.
     """
 
     def __init__(self, state: State) -> None:
-        self._state, self._books, regime = state, state.books, state.regime
-        self._regime, self._claimants = regime, state.claims.keys()
-        self._ledger = self._books.soon.ledger
+        self._state, self._books, self._regime = state, state.books, state.regime
+        self._claimants, self._ledger = state.claims, state.books.soon.ledger
         self._heads = Heads(self._rank)
         self._tournament = Tournament[Workload](
-            self._ledger, lambda one, at: regime.standing(one.queue, one.usage, at)
+            self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
         )
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
-        self._asks: dict[str, Ask] = {}  # of the heads in line
-        self._champions: dict[QuotaKey, tuple[Rank, Workload]] = {}  # in line, by root
-        self.turn: Turn | None = None  # of who was popped last, if by tournament
+        self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
+        self._fair_queues: dict[str, QuotaKey | None] = {}
+        self._champions: dict[QuotaKey, str] = {}  # in line, by root
+        self._ranks: dict[str, Rank] = {}  # of the champions in line; only their trees change them
 
     @property
     def played(self) -> int:
-        """Return how many standings have been worked out."""
+        """Return how many footings have been worked out."""
         return self._tournament.played
 
     def offer(self, workload: Workload) -> None:
@@ -71,20 +61,22 @@ class Contest:
 
     def pop(self) -> Workload | None:
         """Return whose turn it is and forget it; None when nobody is left."""
-        self.turn = None
         self._settle()
         while (workload := self._heads.pop()) is not None:
             queue = self._fair_queue(workload)
             if queue is None or self._wins(queue, workload):
-                del self._asks[workload.key]
                 return workload
         return None
 
     def _fair_queue(self, workload: Workload) -> QuotaKey | None:
         """Return the queue for which the workload plays; None where rank alone decides."""
-        queue = self._books.queue(workload)
-        plays = queue is not None and self._regime.is_fair(queue)
-        return queue if plays and workload.key not in self._claimants else None
+        name = workload.queue or ""
+        if name not in self._fair_queues:
+            queue = self._books.queue(workload)
+            plays = queue is not None and self._regime.is_fair(queue)
+            self._fair_queues[name] = queue if plays else None
+        found = self._fair_queues[name]
+        return found if found is None or workload.key not in self._claimants else None
 
     def _enter(self, queue: QuotaKey, workload: Workload, usage: Usage) -> None:
         self._tournament.enter(Contender(queue, usage, urgency(workload), workload))
@@ -96,20 +88,15 @@ class Contest:
         champion = self._tournament.champion(root)
         if champion is None or champion.who is not workload:
             return False  # overtaken since it was offered
-        del self._champions[root]
+        del self._champions[root], self._ranks[workload.key]
         usage = self._ask(workload)
         if usage != champion.usage:  # another flavor asks for less by now
             self._enter(queue, workload, usage)
             self._settle()
             return False
-        self.turn = Turn(workload, queue, self._standings(queue))
         self._tournament.withdraw(queue)
         self._changed.add(queue)
         return True
-
-    def _standings(self, queue: QuotaKey) -> dict[QuotaKey, Standing]:
-        places = ((node, self._tournament.place(node)) for node in self._ledger.path(queue))
-        return {node: place for node, place in places if place is not None}
 
     def _settle(self) -> None:
         """Play again where something has changed, and put the champions in line."""
@@ -120,22 +107,31 @@ class Contest:
             self._tournament.replay(queue)
         for root in sorted({self._ledger.root(queue) for queue in changed}):
             champion = self._tournament.champion(root)
-            if champion is None:
-                continue
-            entry = self._rank(champion.who), champion.who
-            if self._champions.get(root) != entry:
-                self._champions[root] = entry
-                self._heads.put(*entry)
+            if champion is not None:
+                self._line_up(root, champion)
+
+    def _line_up(self, root: QuotaKey, champion: Contender[Workload]) -> None:
+        key = champion.who.key
+        level = borrow_level(self._books, champion.queue, champion.usage)
+        rank = Rank(True, level, *champion.urgency)
+        if self._champions.get(root) != key or self._ranks[key] != rank:
+            self._ranks.pop(self._champions.get(root, ""), None)
+            self._champions[root], self._ranks[key] = key, rank
+            self._heads.put(rank, champion.who)
 
     def _ask(self, workload: Workload) -> Usage:
-        ask = self._asks.get(workload.key)
+        kind = workload.queue, id(workload.pod_sets), workload.replaces
+        ask = self._asks.get(kind)
         if ask is None or not ask.settled:
             asking = self._state.asking(workload)
             ask = least_borrowing(self._books, self._state.assigner, asking)
-            self._asks[workload.key] = ask
+            self._asks[kind] = ask
         return ask.usage
 
     def _rank(self, workload: Workload) -> Rank:
+        known = self._ranks.get(workload.key)
+        if known is not None:
+            return known
         queue = self._books.queue(workload)
         level = borrow_level(self._books, queue, self._ask(workload)) if queue else 0
         return Rank(workload.key not in self._claimants, level, *urgency(workload))

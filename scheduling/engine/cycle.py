@@ -6,7 +6,7 @@ from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
 from scheduling.engine.entries import Entry, find_entry
 from scheduling.engine.gates import shut
-from scheduling.engine.holds import Holds, walk
+from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
@@ -31,7 +31,7 @@ def decide(snapshot: Snapshot) -> Plan:
 
 def plan(state: State, desk: Desk) -> Plan:
     """Return the moves of a closed desk, why everybody else waits, and the memory."""
-    holds = Holds(state)
+    holds = Holds(state, desk.moves)
     decisions, work = (*desk.moves, *holds), dict(sorted(desk.work.items()))
     return Plan(decisions, state.memory(), work, min(holds.instants, default=None))
 
@@ -88,7 +88,7 @@ def _line_up(state: State) -> dict[str, Walk]:
     for queue in touched:
         state.strict.pop(queue, None)
         if shut(state.platform, state.circular, queue) is None:
-            lines[queue] = walk(state, queue)
+            lines[queue] = state.walk(queue)
     for key in [key for key in state.waiting if state.workloads[key].queue in lines]:
         del state.waiting[key]
     return lines
@@ -113,7 +113,7 @@ def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
             state.strict[workload.queue] = workload.key
         else:
             _offer(state, heads, line)
-    desk.work["standings"] = heads.played
+    desk.work["footings"] += heads.played
 
 
 def _offer(state: State, heads: Contest, line: Iterator[str]) -> None:
@@ -136,8 +136,9 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     protected = state.claims.protected_from(workload.key)
     form = form_of(workload)
     if claim is not None or (form, protected) not in parked:
+        asking = state.asking(workload)
         state.preemptor.spared.clear()
-        entry = find_entry(state, state.asking(workload), claim, protected)
+        entry = find_entry(state, asking, claim, protected)
         if entry is not None:
             _take(desk, workload, claim, entry)
             return entry.ready
@@ -145,7 +146,8 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
             state.claims.keep(claim)  # a node or quota that is missing now may come back in time
         else:
             parked.add((form, protected))
-            if not state.preemptor.spared:  # nor would anybody else of this form find a victim
+            # Nobody of this form finds a victim if this one spared nobody, or spared in vain.
+            if not state.preemptor.spared or find_entry(state, asking, None, ()) is None:
                 line.park(form)
     strict = state.platform.cluster_queues[form.queue].queueing_strategy
     return strict is QueueingStrategy.STRICT_FIFO and state.never(workload)

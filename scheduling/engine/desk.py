@@ -7,7 +7,7 @@ from collections import Counter
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.gates import Why
-from scheduling.engine.growth import merged
+from scheduling.engine.growth import heir, merged
 from scheduling.engine.plan import Admit, Blocker, Evict
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.standing import standing
@@ -39,7 +39,8 @@ class Desk:
         borrows = self._borrows(workload, assignments, whole)
         queue = books.queue(workload)
         if queue is not None:
-            self.state.regime.started(queue, dict(books.charge(workload, assignments)))
+            self.state.regime.started(queue, books.charge(workload, assignments))
+            self.state.doors.charge(workload, books.charge(workload, assignments))
         books.hold(workload, assignments, books.both)
         books.stay(workload, assignments)
         replaces = original.key if original else ""
@@ -104,7 +105,7 @@ class Desk:
                 state.dismiss(move)
         state.replaced.clear()
         state.yields.settle()
-        state.remember()
+        state.settle_use()
         for name, count in self._counted().items():
             self.work[name] += count - self._before[name]
 
@@ -116,6 +117,7 @@ class Desk:
         more, books = self._added[move.workload], self.state.books
         books.leave(copy, more)
         books.drop(copy, more, (books.now,))
+        state.workloads[copy.key] = heir(copy, state.workloads[move.replaces])
         state.retire(move.replaces)
         books.hold(copy, move.assignments, books.both)
         books.stay(copy, move.assignments)

@@ -4,8 +4,7 @@ Source: ``FORMAT.md`` 8.2 to 8.4; victims by feasibility (``decisions.md`` 4.5);
 (4.7): what giving back has made unfair drops the plan, so that no pair alternates (Kueue #14543).
 """
 
-from collections.abc import Callable, Collection
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from scheduling.engine.books import Books
@@ -47,7 +46,7 @@ class SoonStage:
         self._books = books
         self.ledger: QuotaLedger = books.soon.ledger
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes are undone unless kept."""
         return self._books.trial()
 
@@ -113,8 +112,20 @@ class FairPreemption:
             taken = hunt.run(lines, self._regime.strategies)
             if not taken:
                 return None
-            victims = give_back(taken, self._stage.trial, self._stage.put_back, fits)
+            victims = self._give_back(attempt, taken, fits)
             return FairPlan(victims, found or (), self._unfair(attempt, victims))
+
+    def _give_back(
+        self, attempt: Attempt, taken: Sequence[Candidate], fits: Callable[[], bool]
+    ) -> tuple[Candidate, ...]:
+        """Give back until nobody can be. One pod set is placed exactly: then one round does."""
+        exact = len(attempt.preemptor.pod_sets) <= 1
+        trial, restore = self._stage.trial, self._stage.put_back
+        needed = give_back(taken, trial, restore, fits, keep_last=exact)
+        while not exact:
+            fewer = give_back(needed, trial, restore, fits, keep_last=False)
+            exact, needed = len(fewer) == len(needed), fewer
+        return needed
 
     def _possible(self, lines: Lines, fit: Fit) -> bool:
         """Return whether the gang would fit with every candidate gone: cheap way out."""

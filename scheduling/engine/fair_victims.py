@@ -5,7 +5,6 @@ same world always gives the same answer (``admission.md`` T1).
 """
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -28,7 +27,7 @@ class Stage(Protocol):
         """Return the account in which shares are compared."""
         ...
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(self) -> Trial:
         """Open a block whose changes are undone unless kept."""
         ...
 

@@ -3,12 +3,14 @@
 Source: ``decisions.md`` 5, *Fairness of a cohort tree*; ``admission.md`` 3.5.
 """
 
-from scheduling.engine.history import History
+from collections.abc import Iterable
+
+from scheduling.engine.history import History, Past
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
 from scheduling.engine.shares import Shares, borrowing, compared, reaching
-from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import Fairness, FairStrategy
-from scheduling.engine.tournament import Figure, Standing, Usage
+from scheduling.engine.tournament import Figure, Footing, Usage
 from scheduling.engine.usage import is_gpu
 
 STRATEGIES = (FairStrategy.FINAL_SHARE, FairStrategy.INITIAL_SHARE)  # Kueue's, in its order
@@ -35,10 +37,10 @@ def strategies_of(snapshot: Snapshot) -> tuple[FairStrategy, ...]:
 class Regime:
     """Fairness of every tree of one snapshot, judged on one ledger as it stands when asked."""
 
-    def __init__(self, snapshot: Snapshot, ledger: QuotaLedger) -> None:
+    def __init__(self, snapshot: Snapshot, ledger: QuotaLedger, past: Past | None = None) -> None:
         self._snapshot, self._ledger = snapshot, ledger
         self.shares = Shares(snapshot, ledger)
-        self.history = History(snapshot, ledger, snapshot.memory.history, snapshot.now)
+        self.history = History(snapshot, ledger, past)
         self.strategies = strategies_of(snapshot)
         self._modes: dict[QuotaKey, Fairness] = {}
         self._fair: dict[QuotaKey, bool] = {}
@@ -57,22 +59,19 @@ class Regime:
             fair = self._fair[key] = self.mode(key) is not Fairness.NONE
         return fair
 
-    def started(self, queue: QuotaKey, usage: Usage) -> None:
+    def started(self, queue: QuotaKey, usage: Iterable[tuple[FlavorResource, int]]) -> None:
         """Count work that starts in this cycle where turns go by past use."""
         if self.mode(queue) is Fairness.HISTORY:
-            self.history.charge(queue, sum(n for fr, n in usage.items() if is_gpu(fr.resource)))
+            self.history.charge(queue, sum(n for fr, n in usage if is_gpu(fr.resource)))
 
-    def standing(self, queue: QuotaKey, usage: Usage, at: QuotaKey) -> Standing:
+    def footing(self, queue: QuotaKey, usage: Usage, at: QuotaKey) -> Footing:
         """Return how the part of the tree under ``at`` stands with ``usage`` more of ``queue``.
 
         By share the request counts as taken; past use is what it is, whoever asks.
         """
-        for node, amounts in reaching(self._ledger, queue, usage):
-            if node == at:
-                return Standing(
-                    borrowing(self._ledger, node, amounts), self._figure(node, amounts)
-                )
-        raise AssertionError(f"{queue} is not below {at}")
+        if at != queue:
+            usage = next(n for node, n in reaching(self._ledger, queue, usage) if node == at)
+        return Footing(borrowing(self._ledger, at, usage), self._figure(at, usage))
 
     def _figure(self, node: QuotaKey, amounts: Usage) -> Figure:
         if self.mode(node) is Fairness.HISTORY:

@@ -74,6 +74,19 @@ def merged(
     return tuple(found)
 
 
+def heir(copy: Workload, original: Workload) -> Workload:
+    """Return the copy in the moment in which it replaces its original.
+
+    Pods of that one that have finished are finished pods of the copy as well.
+    """
+    if not original.reclaimable:
+        return copy
+    done = dict(copy.reclaimable)
+    for pod_set, pods in original.reclaimable.items():
+        done[pod_set] = max(pods, done.get(pod_set, 0))
+    return replace(copy, reclaimable=done)
+
+
 def _kept(copy: Workload, original: Workload) -> dict[str, Assignment]:
     """Return what the copy takes over, by pod set; pods that have finished are taken over too."""
     wanted = {pod_set.name: pod_set.count for pod_set in copy.pod_sets}

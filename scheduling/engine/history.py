@@ -5,15 +5,15 @@ twice that. Source: ``decisions.md`` 5, *Fairness of a cohort tree*.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from scheduling.engine.decay import SAMPLING_S
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, queue_key
 from scheduling.engine.shares import weight
 from scheduling.engine.snapshot import Decayed, Snapshot
 from scheduling.engine.usage import is_gpu
 
 HOUR_S = 3600.0
-ENTRY_S = 300.0  # work that starts counts at once as if it had held its GPUs for so long
 FORGOTTEN = 1e-6  # GPU-hours of a queue that holds nothing, below which it has no past
 _INFINITE = float("inf")
 
@@ -38,49 +38,78 @@ def gpus_held(ledger: QuotaLedger, queue: QuotaKey) -> int:
     return sum(ledger.used(queue, fr) for fr in columns)
 
 
-def remembered(
-    platform: Snapshot, ledger: QuotaLedger, before: Mapping[str, Decayed], now: float
-) -> dict[str, Decayed]:
-    """Return the history for the next cycle: everything held in ``ledger`` counts from now on.
+class Past:
+    """The remembered use of every queue; a cycle brings up to date what has changed.
 
-    A queue that holds what it held before keeps its old entry: the formula is exact over any
-    time. So a quiet queue costs one comparison.
+    ``ledger`` says what everybody holds now, releasing work included.
     """
-    history: dict[str, Decayed] = {}
-    for name in sorted(platform.cluster_queues):
-        past, held = before.get(name), gpus_held(ledger, queue_key(name))
-        if past is not None and past.rate == held and (held or past.amount):
-            history[name] = past
-            continue
-        amount = brought_forward(past, now, platform.half_life_s) if past else 0.0
-        if held or amount > FORGOTTEN:
-            history[name] = Decayed(amount, float(held), now)
-    return history
+
+    def __init__(
+        self, platform: Snapshot, ledger: QuotaLedger, entries: Mapping[str, Decayed]
+    ) -> None:
+        self._queues, self._half_life_s = platform.cluster_queues, platform.half_life_s
+        self._ledger = ledger
+        self._entries = {name: past for name, past in entries.items() if name in self._queues}
+        self._touched = set(self._entries)
+
+    def touch(self, queue: str | None) -> None:
+        """Note that the queue may hold more or less than before."""
+        if queue is not None and queue in self._queues:
+            self._touched.add(queue)
+
+    def settle(self, now: float) -> None:
+        """Let everything that is held count from ``now`` on.
+
+        A queue that holds what it held before keeps its old entry: the formula is exact over any
+        time. So a quiet queue costs nothing.
+        """
+        for name in self._touched:
+            past, held = self._entries.get(name), gpus_held(self._ledger, queue_key(name))
+            if held == (past.rate if past else 0.0):
+                continue
+            amount = self.amount(name, now)
+            if held or amount > FORGOTTEN:
+                self._entries[name] = Decayed(amount, float(held), now)
+            else:
+                self._entries.pop(name, None)
+        self._touched.clear()
+
+    def amount(self, queue: str, now: float) -> float:
+        """Return the decayed GPU-hours of a queue at ``now``."""
+        past = self._entries.get(queue)
+        return brought_forward(past, now, self._half_life_s) if past else 0.0
+
+    def entries(self) -> dict[str, Decayed]:
+        """Return what the next cycle must know, sorted by queue."""
+        return dict(sorted(self._entries.items()))
 
 
 class History:
-    """Decayed GPU-hours of every node of the tree at the time of one cycle."""
+    """Decayed GPU-hours of every node of the tree in one cycle after the other."""
 
-    def __init__(
-        self,
-        platform: Snapshot,
-        ledger: QuotaLedger,
-        past: Mapping[str, Decayed],
-        now: float,
-    ) -> None:
-        self._snapshot, self._ledger = platform, ledger
-        self._past, self._now = past, now
-        self._hours: dict[QuotaKey, float] | None = None
+    def __init__(self, snapshot: Snapshot, ledger: QuotaLedger, past: Past | None = None) -> None:
+        self._snapshot, self._ledger, self._now = snapshot, ledger, snapshot.now
+        self._past = past or Past(snapshot, ledger, snapshot.memory.history)
+        self._hours: dict[QuotaKey, float] = {}
+        self._known: set[QuotaKey] = set()  # roots whose hours have been worked out
         self._promised: dict[QuotaKey, int] = {}
+
+    def open(self, now: float) -> None:
+        """Begin a cycle."""
+        self._now = now
+        self._hours.clear()
+        self._known.clear()
 
     def hours(self, node: QuotaKey) -> float:
         """Return the GPU-hours of the node: for a cohort, the sum of its queues."""
-        return self._table().get(node, 0.0)
+        self._learn(self._ledger.root(node))
+        return self._hours.get(node, 0.0)
 
     def charge(self, queue: QuotaKey, gpus: int) -> None:
         """Count work that starts in this cycle, so that one cycle does not serve one queue."""
         if gpus:
-            self._add(self._table(), queue, gpus * ENTRY_S / HOUR_S)
+            self._learn(self._ledger.root(queue))
+            self._add(queue, gpus * SAMPLING_S / HOUR_S)
 
     def figure(self, node: QuotaKey) -> tuple[float, float, float]:
         """Return what is compared: GPU-hours over promised GPUs and weight.
@@ -101,25 +130,23 @@ class History:
     def promised(self, node: QuotaKey) -> int:
         """Return the GPUs promised to the node and everything below it."""
         if node not in self._promised:
-            self._promised[node] = sum(self._own(member) for member in self._below(node))
+            members = self._ledger.members(node)
+            self._promised[node] = sum(self._own(member) for member in members)
         return self._promised[node]
-
-    def _below(self, node: QuotaKey) -> Iterable[QuotaKey]:
-        return self._ledger.members(node) if node.kind is Kind.COHORT else (node,)
 
     def _own(self, node: QuotaKey) -> int:
         quotas = self._ledger.nodes[node].quotas
         return sum(quota.nominal for fr, quota in quotas.items() if is_gpu(fr.resource))
 
-    def _table(self) -> dict[QuotaKey, float]:
-        if self._hours is None:  # only where somebody asks
-            self._hours = {}
-            for name, past in sorted(self._past.items()):
-                if name in self._snapshot.cluster_queues:
-                    amount = brought_forward(past, self._now, self._snapshot.half_life_s)
-                    self._add(self._hours, queue_key(name), amount)
-        return self._hours
+    def _learn(self, root: QuotaKey) -> None:
+        """Work out the hours of a tree once in a cycle, when somebody asks."""
+        if root in self._known:
+            return
+        self._known.add(root)
+        for member in self._ledger.members(root):
+            if member.kind is Kind.QUEUE:
+                self._add(member, self._past.amount(member.name, self._now))
 
-    def _add(self, table: dict[QuotaKey, float], queue: QuotaKey, hours: float) -> None:
+    def _add(self, queue: QuotaKey, hours: float) -> None:
         for node in self._ledger.path(queue):
-            table[node] = table.get(node, 0.0) + hours
+            self._hours[node] = self._hours.get(node, 0.0) + hours

@@ -4,31 +4,24 @@ Equal forms are explained once. Cost: O(waiting work), and one search for each f
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from scheduling.engine.gates import Why, blocked, shut
-from scheduling.engine.lines import Walk
-from scheduling.engine.ordering import precedence, queue_order
+from scheduling.engine.ordering import queue_order
 from scheduling.engine.partial import smallest
-from scheduling.engine.plan import Blocker, Hold
+from scheduling.engine.plan import Admit, Blocker, Evict, Hold
+from scheduling.engine.rivals import Rivals
 from scheduling.engine.shapes import Form, form_of
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.state import State
 from scheduling.engine.terms import BlockerCode, PendingReason
 
 
-def walk(state: State, queue: str) -> Walk:
-    """Return the walk along one queue's line, waiting preemptors first."""
-    claimants = (state.workloads[claim.workload] for claim in state.claims.standing())
-    mine = [workload for workload in claimants if workload.queue == queue]
-    return Walk(state.lines.forms(queue), precedence, mine)
-
-
 class Holds:
     """The decisions on waiting work; ``instants`` are those at which time alone may end a wait."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, moves: Iterable[Admit | Evict] = ()) -> None:
+        self._state, self._rivals = state, Rivals(state, moves)
         self.instants = [claim.expires_at for claim in state.claims.standing()]
 
     def __iter__(self) -> Iterator[Hold]:
@@ -46,7 +39,7 @@ class Holds:
         closed = shut(state.platform, state.circular, queue)
         known: dict[Form, Why] = {}
         strict: str | None = None
-        for position, key in enumerate(walk(state, queue), start=1):
+        for position, key in enumerate(state.walk(queue), start=1):
             workload = state.workloads[key]
             if closed is not None:
                 yield Hold(key, *closed)
@@ -76,10 +69,12 @@ class Holds:
 
         What counts is the fewest pods with which it would start; of a grown copy, the difference.
         """
-        workload = smallest(self._state.asking(workload))
+        workload = self._state.intern(smallest(self._state.asking(workload)))
         reason, blockers = self._state.explainer.why(workload)
         if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
             blockers = (*self._claimed(workload), *self._sheltered(workload), *blockers)
+            if reason is not PendingReason.NO_MATCHING_FLAVOR:
+                blockers = (*blockers, *self._rivals.ahead(workload))
         return reason, blockers
 
     def _claimed(self, workload: Workload) -> Iterator[Blocker]:

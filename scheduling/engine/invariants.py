@@ -15,6 +15,7 @@ from scheduling.engine.snapshot import (
     NOTHING,
     PODS,
     PODS_PER_NODE,
+    Admission,
     Assignment,
     Claim,
     FlavorResource,
@@ -25,7 +26,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import BlockerCode, EvictionReason, StopPolicy
-from scheduling.engine.usage import charged, held_usage, paired, pod_footprint
+from scheduling.engine.usage import held_usage, paired, pod_footprint
 
 Usage = Counter[tuple[str, FlavorResource]]  # by queue
 
@@ -68,8 +69,8 @@ class _World:
             for fr, amount in held_usage(self.work[key]).items():
                 self.after[self.work[key].queue or "", fr] -= amount
         for admit in self.admits:
-            workload = self.work[admit.workload]
-            for fr, amount in charged(workload, admit.assignments).items():
+            workload = self._admitted(admit)
+            for fr, amount in held_usage(workload).items():
                 self.after[workload.queue or "", fr] += amount
 
     def each_pending_once(self) -> Iterable[str]:
@@ -88,7 +89,7 @@ class _World:
 
     def gangs_whole(self) -> Iterable[str]:
         for admit in self.admits:
-            yield from self._whole(self.work[admit.workload], admit.assignments)
+            yield from self._whole(self._admitted(admit), admit.assignments)
 
     def nodes_not_oversold(self) -> Iterable[str]:
         load: Counter[tuple[str, str]] = Counter()
@@ -176,6 +177,15 @@ class _World:
 
     # -- restated arithmetic ----------------------------------------------------------------
 
+    def _admitted(self, admit: Admit) -> Workload:
+        """Return the workload as it runs then; finished pods of an original are a copy's too."""
+        workload, done = self.work[admit.workload], Counter[str]()
+        done |= Counter(workload.reclaimable)
+        if admit.replaces in self.work:
+            done |= Counter(self.work[admit.replaces].reclaimable)
+        admission = Admission(self.snapshot.now, admit.assignments)
+        return replace(workload, admission=admission, reclaimable=done)
+
     def _nodes_of(self, workload: Workload | None) -> Counter[str]:
         return _pods_by_node(standing(workload)) if workload else Counter()
 
@@ -198,7 +208,9 @@ class _World:
             yield f"{workload.key} starts without some of its pods"
         for assignment in assignments:
             placed = sum(assignment.nodes.values())
-            if placed != assignment.count and (placed or self._has_nodes(assignment)):
+            done = workload.reclaimable.get(assignment.pod_set, 0) if workload.replaces else 0
+            enough = assignment.count - done <= placed <= assignment.count
+            if not enough and (placed or self._has_nodes(assignment)):
                 yield f"{workload.key} has {placed} of {assignment.count} pods placed"
 
     def _has_nodes(self, assignment: Assignment) -> bool:

@@ -47,7 +47,10 @@ class Lines:
 
 
 class Walk:
-    """One cycle's walk along one line: claimants first, then by precedence, age and key."""
+    """One cycle's walk along one line: claimants first, then by precedence, age and key.
+
+    A precedence can only grow while the walk lasts; an outdated one is corrected at the front.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class Walk:
         precedence: Precedence,
         claimants: Iterable[Workload] = (),
     ) -> None:
-        self._forms, self._parked = forms, set[Form]()
+        self._forms, self._parked, self._precedence = forms, set[Form](), precedence
         self._heap: list[tuple[bool, tuple[float, ...], Place, Form, int]] = [
             (True, precedence(form), places[0], form, 0) for form, places in forms.items()
         ]
@@ -75,6 +78,10 @@ class Walk:
             if not newcomer:
                 return place[1]
             if form in self._parked:
+                continue
+            current = self._precedence(form)
+            if current > order:  # its local queue has used more by now
+                heapq.heappush(self._heap, (True, current, place, form, index))
                 continue
             places = self._forms[form]
             if index + 1 < len(places):

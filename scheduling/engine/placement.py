@@ -6,7 +6,7 @@ The table of free capacity is physical: a node that belongs to several flavors i
 from collections.abc import Iterable, Mapping
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.journal import Journal
+from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.snapshot import PODS, PODS_PER_NODE, Assignment, Node, PodSet, Workload
 from scheduling.engine.terms import TopologyMode
 from scheduling.engine.topology import Hosts
@@ -21,6 +21,10 @@ class FreeCapacity:
     def __init__(self, nodes: Iterable[Node], journal: Journal | None = None) -> None:
         self._free = {node.name: left_on(node) for node in nodes}
         self._journal = journal or Journal()
+
+    def trial(self) -> Trial:
+        """Open a block whose changes to all tables of this journal are undone unless kept."""
+        return self._journal.trial()
 
     def free(self, node: str, resource: str) -> int:
         """Return how much of ``resource`` is free on the node."""

@@ -4,7 +4,7 @@ Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5)
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
@@ -24,7 +24,7 @@ from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
-from scheduling.engine.quota import Kind, QuotaKey
+from scheduling.engine.quota import QuotaKey, queue_key
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
@@ -61,11 +61,16 @@ class Preemptor:
         assigner: Assigner,
         running: Running,
         regime: Regime,
+        *,
+        consumption: Callable[[Workload], float],
         profile: Profile = RECOMMENDED,
     ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         self._profile, self.now = profile, books.snapshot.now
+        queues = sorted(self._queues.items())
+        self._granting = [queue_key(n) for n, queue in queues if queue.minimum_runtime.seconds]
+        self._consumption = consumption
         self._regime, self._fair = regime, FairPreemption(books, regime)
         self._last = self._grounds_at(self.now)
         self.ways = Ways(assigner)
@@ -117,7 +122,9 @@ class Preemptor:
 
     def _grounds_at(self, now: float) -> Grounds:
         ledger, staying = self._ledger, self._books.staying
-        return Grounds(ledger, staying, self._queues, self._running, now, self._profile)
+        return Grounds(
+            ledger, staying, self._queues, self._running, now, self._profile, self._consumption
+        )
 
     def shelter(self, workload: Workload, protected: Collection[str]) -> Shelter | None:
         """Return until when nothing but a minimum runtime keeps the workload from its room.
@@ -143,14 +150,11 @@ class Preemptor:
     def _instants(self, workload: Workload) -> list[float]:
         """Return when running work of the workload's tree loses its protection, in order."""
         queue = self._books.queue(workload)
-        if queue is None:
+        if queue is None or not self._granting:
             return []
-        members = self._ledger.members(self._ledger.root(queue))
-        granting = (
-            self._queues[key.name]
-            for key in members
-            if key.kind is Kind.QUEUE and self._queues[key.name].minimum_runtime.seconds
-        )
+        root_of = self._ledger.root
+        root = root_of(queue)
+        granting = (self._queues[key.name] for key in self._granting if root_of(key) == root)
         grounds = self._grounds(self.now)
         return sorted(
             {
@@ -173,26 +177,28 @@ class Preemptor:
         return islice(tried, MAX_COMBINATIONS)
 
     def _hopeful(self, attempt: Attempt) -> bool:
-        """Return whether there may be a victim at all, before anybody is looked at.
+        """Return whether victims can make room at all, before anybody is looked at.
 
-        Others' work is out of reach unless the queue may take it while borrowing, or has a
-        better right to it, or can get within its own quota by evicting its own work first.
+        The queue's own work may give enough. Others' work is out of reach unless the queue may
+        take it while borrowing, or has a better right to it, or gets within its own quota by
+        evicting its own work first.
         """
-        rights = self._queues[attempt.queue.name].preemption
-        lowest = self._running.lowest(attempt.queue.name)
-        never = rights.within_cluster_queue is WithinClusterQueue.NEVER
-        if lowest is not None and not never and lowest <= attempt.preemptor.priority:
+        queue, rights = attempt.queue, self._queues[attempt.queue.name].preemption
+        own: Mapping[FlavorResource, int] = {}
+        if rights.within_cluster_queue is not WithinClusterQueue.NEVER:
+            own = self._running.up_to(queue.name, attempt.preemptor.priority)
+        needed = {fr: attempt.usage[fr] - own.get(fr, 0) for fr in attempt.contested}
+        if own and all(n <= self._ledger.available(queue, fr) for fr, n in needed.items()):
             return True
-        if rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER:
+        never = rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER
+        if never or self._ledger.root(queue) == queue:
             return False
-        borrowing = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
-        if borrowing or self._regime.is_fair(attempt.queue):
+        borrows = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
+        if borrows or self._regime.is_fair(queue):
             return True
-        top = self._ledger.height(self._ledger.root(attempt.queue))
-        return all(
-            self._ledger.borrow_level(attempt.queue, fr, attempt.usage[fr]) < max(top, 1)
-            for fr in attempt.contested
-        )
+        top = self._ledger.height(self._ledger.root(queue))
+        level = self._ledger.borrow_level
+        return all(level(queue, fr, max(0, n)) < top for fr, n in needed.items())
 
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -26,6 +27,7 @@ from scheduling.engine.terms import (
 
 CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
 PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
+
 HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
 
 Amounts = Mapping[str, int]
@@ -346,24 +348,31 @@ class Memory:
 
     ``evicted_by`` holds (victim, preemptor) pairs for as long as both are alive: nobody may
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
-    ``history`` is the decayed use of each ClusterQueue, by name. ``held_less`` is how many pods
-    of each pod set those workloads hold that hold fewer than they were admitted with.
+    ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
+    LocalQueue behind which usage decides. ``held_less`` is how many pods of each pod set those
+    workloads hold that hold fewer than they were admitted with.
     """
 
     claims: tuple[Claim, ...] = ()
     evicted_by: tuple[tuple[str, str], ...] = ()
     lobby: Lobby = EMPTY_LOBBY  # of Profile.kueue() alone
     history: Mapping[str, Decayed] = field(default_factory=dict)
+    consumption: Mapping[str, Consumed] = field(default_factory=dict)
     held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A project's door to a ClusterQueue; ``consumption`` is its decayed usage, weighted."""
+    """A project's door to a ClusterQueue.
+
+    ``consumption`` is its decayed usage, weighted, where nobody remembers it for the snapshot:
+    with :attr:`Snapshot.usage_decay` it is worked out from the memory and ``fair_weight``.
+    """
 
     name: str
     cluster_queue: str
     consumption: float = 0.0
+    fair_weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +381,7 @@ class Snapshot:
 
     ``fair_strategies``: fair sharing is on in every tree that does not say otherwise, with
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
+    ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     """
 
     now: float
@@ -385,3 +395,4 @@ class Snapshot:
     local_queues: Mapping[str, LocalQueue] = field(default_factory=dict)
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
+    usage_decay: UsageDecay | None = None

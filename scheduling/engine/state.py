@@ -14,13 +14,14 @@ from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
 from scheduling.engine.choosing import Chooser
 from scheduling.engine.claims import Claims
+from scheduling.engine.doors import Doors
 from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
-from scheduling.engine.history import History, remembered
-from scheduling.engine.lines import Lines
+from scheduling.engine.history import Past
+from scheduling.engine.lines import Lines, Walk
 from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
@@ -46,15 +47,24 @@ class State:
         self.books = Books(platform, self.atlas)
         self.assigner = Assigner(self.books)
         self.running = Running(())
-        self.regime = Regime(platform, self.books.soon.ledger)
-        self.preemptor = Preemptor(self.books, self.assigner, self.running, self.regime)
+        self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
+        self.regime = Regime(platform, self.books.soon.ledger, self.past)
+        tree = self.books.now.ledger.tree
+        self.doors = Doors(platform, tree, snapshot.memory.consumption)
+        self.preemptor = Preemptor(
+            self.books,
+            self.assigner,
+            self.running,
+            self.regime,
+            consumption=self.doors.consumption,
+        )
         self.chooser = Chooser(self.books, self.assigner, self.preemptor)
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads, self.asking)
         self.replaced: set[str] = set()  # in the cycle that is under way
         self.yields = Yields(snapshot.memory.held_less)
         self.circular = cohorts_in_cycles(platform.cohorts)
-        self.wards = Wards(platform, self.books.now.ledger.tree, self.atlas)
+        self.wards = Wards(platform, tree, self.atlas)
         self.lines = Lines()
         self.unmanaged: set[str] = set()  # waiting outside every queue
         self.blocked: set[str] = set()  # waiting, and kept out by the rows
@@ -67,7 +77,6 @@ class State:
         for workload in snapshot.workloads:
             self.put(workload)
         self.claims.restore(snapshot.memory)
-        self.history = snapshot.memory.history
         self._lobby = snapshot.memory.lobby
 
     def snapshot(self) -> Snapshot:
@@ -78,8 +87,8 @@ class State:
     def memory(self) -> Memory:
         """Return what the next cycle must know beside the rows."""
         claims, less = self.claims, self.yields.before
-        pairs = claims.evicted_by()
-        return Memory(claims.standing(), pairs, self._lobby, self.history, held_less=less)
+        past, consumption = self.past.entries(), self.doors.entries()
+        return Memory(claims.standing(), claims.evicted_by(), self._lobby, past, consumption, less)
 
     def asking(self, workload: Workload) -> Workload:
         """Return the workload with what it needs room for: of a grown copy, the difference."""
@@ -111,18 +120,20 @@ class State:
         self._learn(workload)
         if claim is not None:
             self.claims.keep(claim)
-        self.claims.review(key)
+        self.claims.review(workload)
 
     def drop(self, key: str) -> None:
         """Let a workload be gone: finished, cancelled or deleted. Unknown keys are fine."""
         if key in self.workloads:
             self.claims.lift(key)
             self.claims.forget(key)
-            self._forget(self.workloads.pop(key))
-            self.claims.review(key)
+            gone = self.workloads.pop(key)
+            self._forget(gone)
+            self.claims.review(gone)
 
     def _learn(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
+        self._stir(workload)
         if workload.admission is None:
             self._await(workload)
             return
@@ -134,6 +145,11 @@ class State:
             books.hold(workload, assignments, books.both)
             books.stay(workload, assignments)
             self._run(workload)
+
+    def _stir(self, workload: Workload) -> None:
+        """Note that what the workload holds has changed, for those who remember use."""
+        self.past.touch(workload.queue)
+        self.doors.touch(workload)
 
     def _await(self, workload: Workload) -> None:
         if workload.blocked:
@@ -156,6 +172,7 @@ class State:
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
+        self._stir(workload)
         self.waiting.pop(workload.key, None)
         if workload.admission is None:
             self._leave_line(workload)
@@ -181,7 +198,8 @@ class State:
     def pass_time(self, now: float) -> None:
         """Let it be ``now``: what only time changes has changed."""
         self.now = self.preemptor.now = now
-        self.regime.history = History(self.platform, self.books.soon.ledger, self.history, now)
+        self.regime.history.open(now)
+        self.doors.open(now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
         while self._shelters and self._shelters[0][0] <= now:
@@ -189,20 +207,38 @@ class State:
 
     # -- what a cycle decided -----------------------------------------------------------------
 
+    def settle_use(self) -> None:
+        """Let what everybody holds now count from now on."""
+        self.past.settle(self.now)
+        queues = self.doors.touched_queues()
+        works = [work for queue in queues for work in self.running.of(queue)]
+        works += [work for work in self.releasing.values() if work.queue in queues]
+        self.doors.settle(works)
+
     def seat(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
-        """Let a workload run whose quota and nodes the cycle has taken already."""
+        """Let a workload run whose quota and nodes the cycle has taken already.
+
+        What has finished of it before gives back its quota at once.
+        """
         self._leave_line(workload)
         self.waiting.pop(workload.key, None)
         admitted = replace(workload, admission=Admission(self.now, assignments))
         self.workloads[workload.key] = admitted
+        if (held := standing(admitted)) != assignments:
+            self.books.leave(workload, assignments)
+            self.books.drop(workload, assignments, (self.books.now,))
+            self.books.hold(admitted, held, self.books.both)
+            self.books.stay(admitted, held)
         self.wards.touch(workload.queue)
+        self._stir(workload)
         self._run(admitted)
 
     def retire(self, key: str) -> None:
         """Let a workload be gone whose pods a copy has taken over; its quota is free."""
-        self._forget(self.workloads.pop(key))
+        gone = self.workloads.pop(key)
+        self._forget(gone)
         self.claims.forget(key)
-        self.claims.review(key)
+        self.claims.review(gone)
 
     def dismiss(self, decision: Evict) -> None:
         """Let a workload be on its way out whose quota the cycle has given back already."""
@@ -210,18 +246,19 @@ class State:
         self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
         self.draining.discard(leaver.key)
         self.yields.remove(leaver.key)
-        self.claims.review(leaver.key)
+        self.claims.review(leaver)
         self.wards.touch(leaver.queue)
-
-    def remember(self) -> None:
-        """Let everything held count as past use from now on."""
-        self.history = remembered(self.platform, self.books.now.ledger, self.history, self.now)
 
     def touched(self) -> Iterable[str]:
         """Return the queues with waiting work that have to be looked at, sorted."""
         return sorted(self.lines.queues() & set(self.wards.touched()))
 
+    def walk(self, queue: str) -> Walk:
+        """Return the walk along one queue's line, waiting preemptors first."""
+        mine = [self.workloads[key] for key in self.claims.waiting_in(queue)]
+        return Walk(self.lines.forms(queue), self.doors.precedence, mine)
+
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(smallest(self.asking(workload)))
+        _, blockers = self.explainer.why(self.intern(smallest(self.asking(workload))))
         return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)

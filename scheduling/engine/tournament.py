@@ -1,6 +1,6 @@
 """The tournament of a cohort tree: whose turn it is, found level by level.
 
-At each cohort the winners of its children compete, each with the standing of the child through
+At each cohort the winners of its children compete, each with the footing of the child through
 which it comes; the winner goes up (``FORMAT.md`` 6.2, ``admission.md`` 3.5). For both profiles.
 """
 
@@ -18,7 +18,7 @@ Usage = Mapping[FlavorResource, int]
 Figure = tuple[float, ...]  # smaller has been served less
 
 
-class Standing(NamedTuple):
+class Footing(NamedTuple):
     """How a part of the tree stands with one more request. Smaller wins."""
 
     borrows: bool  # nominal first: in any column of the request
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contender(Generic[T]):
-    """The head of a queue. ``urgency`` decides between equal standings; no two are the same."""
+    """The head of a queue. ``urgency`` decides between equal footings; no two are the same."""
 
     queue: QuotaKey
     usage: Usage
@@ -39,18 +39,18 @@ class Tournament(Generic[T]):
     """One tree with the head of each of its queues.
 
     A change of one queue (its head, its usage) replays the matches on its way to the root and no
-    others. ``standing`` answers for a contender and a node above it, as things are when asked.
-    Cost of a change: O(depth) standings and O(log siblings) comparisons for each.
+    others. ``footing`` answers for a contender and a node above it, as things are when asked.
+    Cost of a change: O(depth) footings and O(log siblings) comparisons for each.
     """
 
     def __init__(
-        self, ledger: QuotaLedger, standing: Callable[[Contender[T], QuotaKey], Standing]
+        self, ledger: QuotaLedger, footing: Callable[[Contender[T], QuotaKey], Footing]
     ) -> None:
-        self._ledger, self._standing = ledger, standing
+        self._ledger, self._footing = ledger, footing
         self._winners: dict[QuotaKey, Contender[T]] = {}
-        self._places: dict[QuotaKey, tuple[Standing, tuple[int, float, str]]] = {}
+        self._places: dict[QuotaKey, tuple[Footing, tuple[int, float, str]]] = {}
         self._matches: dict[
-            QuotaKey, list[tuple[tuple[Standing, tuple[int, float, str]], QuotaKey]]
+            QuotaKey, list[tuple[tuple[Footing, tuple[int, float, str]], QuotaKey]]
         ] = {}
         self.played = 0
 
@@ -71,7 +71,7 @@ class Tournament(Generic[T]):
                 self._places.pop(node, None)
             else:
                 self.played += 1
-                place = self._standing(winner, node), winner.urgency
+                place = self._footing(winner, node), winner.urgency
                 self._places[node] = place
                 heapq.heappush(self._matches.setdefault(parent, []), (place, node))
             self._crown(parent)
@@ -90,7 +90,7 @@ class Tournament(Generic[T]):
         """Return whose turn it is; None when nobody waits."""
         return self._winners.get(root)
 
-    def place(self, node: QuotaKey) -> Standing | None:
+    def place(self, node: QuotaKey) -> Footing | None:
         """Return how the node's present winner stands; None where nobody waits."""
         place = self._places.get(node)
         return place[0] if place else None

@@ -14,7 +14,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.standing import standing
 
-_GPU_NAMES = (GPU, "amd.com/gpu", "volcano.sh/vgpu-number")
+_GPU_NAMES = (GPU, "gpu", "amd.com/gpu", "volcano.sh/vgpu-number")
 _GPU_PREFIXES = ("nvidia.com/mig-",)
 
 

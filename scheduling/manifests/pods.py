@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gpuplatform.common.fields import Fields
 from gpuplatform.common.quantities import DIVISIBLE
+from scheduling.manifests.affinity import read_affinity
 from scheduling.manifests.annotations import check_keys, slice_of, topology_of
 from scheduling.specs import PodSetSpec
 
@@ -24,7 +25,7 @@ POD_FIELDS = (
     "volumes"
 )
 POD_NOT_HONOURED = (
-    "activeDeadlineSeconds affinity hostNetwork nodeName preemptionPolicy resourceClaims "
+    "activeDeadlineSeconds hostNetwork nodeName preemptionPolicy resourceClaims "
     "runtimeClassName schedulingGates topologySpreadConstraints"
 )
 CONTAINER_FIELDS = (
@@ -58,6 +59,7 @@ class PodShape:
             min_count=min_count,
             node_selector=one.node_selector,
             tolerations=one.tolerations,
+            affinity=one.affinity,
             topology=one.topology,
             slice=one.slice,
         )
@@ -88,6 +90,7 @@ def read_template(template: Fields) -> PodShape:
             requests=requests,
             node_selector=selector,
             tolerations=tolerations,
+            affinity=read_affinity(spec),
             topology=topology_of(annotations),
             slice=slice_of(annotations),
         ),

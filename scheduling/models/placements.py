@@ -55,6 +55,7 @@ class Placement(models.Model):
     count = models.PositiveIntegerField()
     flavors = models.JSONField(default=dict)  # resource -> flavor
     requests = models.JSONField(default=dict)  # of one pod, as they were at admission
+    charges = models.JSONField(null=True, blank=True)  # of one pod in quota; null: its requests
 
     class Meta:
         ordering = ("admission", "pod_set", "node")

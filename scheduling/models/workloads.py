@@ -119,6 +119,7 @@ class PodSet(models.Model):
     requests = models.JSONField(default=dict)
     node_selector = models.JSONField(default=dict, blank=True)
     tolerations = models.JSONField(default=list, blank=True)
+    affinity = models.JSONField(default=list, blank=True)  # terms of expressions, as in the spec
     topology_mode = models.CharField(
         max_length=16, blank=True, choices=[(m.value, m.value) for m in TopologyMode]
     )

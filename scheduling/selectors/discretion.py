@@ -17,7 +17,8 @@ from scheduling.models import Workload
 from scheduling.selectors.pages import Pages
 
 QUEUE_FACTS = ("holders",)  # "cq-a: 64, cq-b: 96"
-WORKLOAD_FACTS = ("releasing", "claimants", "head")  # ids, separated by commas
+WORKLOAD_FACTS = ("releasing", "claimants", "head", "first")  # ids, separated by commas
+NAME_FACTS = ("rival",)  # one queue, or the cohort that it belongs to
 
 Blocker = Mapping[str, Any]
 
@@ -42,6 +43,9 @@ class Discretion:
         for name in WORKLOAD_FACTS:
             if facts.get(name):
                 facts[name] = _named(str(facts[name]).split(", "), self._workloads)
+        for name in NAME_FACTS:
+            if facts.get(name) and facts[name] not in self._queues:
+                facts[name] = gettext("another team")
         return {**blocker, "facts": facts}
 
     @cached_property

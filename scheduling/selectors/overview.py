@@ -10,7 +10,9 @@ from django.utils.functional import cached_property
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
 from scheduling.engine.snapshot import GPU, Snapshot, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import Status
+from scheduling.engine.usage import paired
 from scheduling.models import Cycle, WorkloadEvent
 from scheduling.models import Workload as Workloads
 from scheduling.selectors.history import Borrower, HourlyUse, borrowed_over_time, quota_use
@@ -127,7 +129,11 @@ def gpus_of(workload: Workload) -> int:
 def gpus_held(snapshot: Snapshot) -> int:
     """Return the GPUs that work holds, and those that pods outside the platform hold."""
     unmanaged = sum(node.unmanaged.get(GPU, 0) for node in snapshot.nodes)
-    return unmanaged + sum(gpus_of(w) for w in snapshot.workloads if w.admission is not None)
+    return unmanaged + sum(
+        pod_set.requests.get(GPU, 0) * assignment.count
+        for workload in snapshot.workloads
+        for pod_set, assignment in paired(workload, standing(workload))
+    )
 
 
 def load_overview(actor: Actor, now: datetime) -> Overview:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gpuplatform.common.models import AuditEntry
 from queues.models import ClusterQueue, ResourceFlavor
 from queues.services import save_team
 from queues.specs import TeamSpec
@@ -211,6 +212,13 @@ def test_volcano_queues_that_state_nothing_share_by_weight(ada: Any, send: Any) 
         for queue in ClusterQueue.objects.all()
     }
     assert shares == {"a": 12, "b": 4}
+    told = AuditEntry.objects.filter(action="cluster_queue.shared_by_weight").order_by("subject")
+    assert [(e.actor_name, e.subject, e.after["nominal"]["nvidia.com/gpu"]) for e in told] == [
+        ("system", "a", 12),
+        ("system", "b", 4),
+    ]
+    send(ada, "POST", PATH, "\n---\n".join(map(json.dumps, queues)), "text/yaml")
+    assert told.count() == 2  # nothing has changed
 
 
 # ---- a Deployment that is scaled ---------------------------------------------------------------

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from scheduling.engine.cycle import decide
+from scheduling.engine.growth import heir
 from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Admit, Evict, Plan
 from scheduling.engine.snapshot import Admission, Snapshot
@@ -59,12 +60,16 @@ class Simulator:
     def _apply(self) -> bool:
         admits = {d.workload: d for d in self.plan.decisions if isinstance(d, Admit)}
         evicts = {d.workload: d for d in self.plan.decisions if isinstance(d, Evict)}
+        known = {w.key: w for w in self.snapshot.workloads}
         replaced = {d.replaces for d in admits.values()}
         for key, evict in evicts.items():
             self.evictions.append((key, evict.preemptor or ""))
             self.leaving[key] = self.leave_after - 1
         work = tuple(
-            replace(w, admission=Admission(self.snapshot.now, admits[w.key].assignments))
+            replace(
+                heir(w, known.get(admits[w.key].replaces, w)),
+                admission=Admission(self.snapshot.now, admits[w.key].assignments),
+            )
             if w.key in admits
             else replace(w, releasing=w.releasing or w.key in evicts)
             for w in self.snapshot.workloads

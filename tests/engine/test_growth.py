@@ -21,6 +21,7 @@ from scheduling.engine.snapshot import (
     ResourceGroup,
     Snapshot,
 )
+from scheduling.engine.standing import standing
 from scheduling.engine.terms import BlockerCode, BorrowWithinCohort, StopPolicy, WithinClusterQueue
 from scheduling.engine.usage import charged, held_usage
 from tests.engine.builders import (
@@ -157,9 +158,11 @@ def test_a_copy_that_shrank_starts_at_once_and_leaves_the_fewest():
 def test_finished_pods_of_the_original_are_not_asked_for_again():
     made = world().queue("cq", 6, None)
     made.running("old", "cq", pods(4), reclaimable={"main": 2})
-    made.pending("new", "cq", pods(6), replaces="old", reclaimable={"main": 2})
-    admit = admit_of(plan_of(made), "new")
-    assert [a.count for a in admit.assignments] == [6]
+    made.pending("new", "cq", pods(6), replaces="old")
+    simulator = Simulator(made.build())
+    simulator.run()
+    (new,) = simulator.snapshot.workloads
+    assert [a.count for a in standing(new)] == [4]
 
 
 def test_a_copy_may_evict_others_for_the_difference_but_never_its_original():

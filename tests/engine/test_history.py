@@ -65,7 +65,7 @@ def two(**changes: object) -> World:
 def history(made: World) -> History:
     snapshot = made.build()
     ledger = Books(snapshot, Atlas(snapshot)).soon.ledger
-    return History(snapshot, ledger, snapshot.memory.history, snapshot.now)
+    return History(snapshot, ledger)
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ class Oracle:
         for child in self.ledger.children.get(node, ()):
             one = self.winner(child, waiting)
             if one is not None:
-                found.append((self.standing(one, child), one.urgency, one))
+                found.append((self.footing(one, child), one.urgency, one))
         return min(found, key=lambda rival: rival[:2])[2] if found else None
 
-    def standing(self, one: Contender, node: QuotaKey) -> tuple:
+    def footing(self, one: Contender, node: QuotaKey) -> tuple:
         with self.ledger.trial():
             for fr, amount in one.usage.items():
                 self.ledger.reserve(one.queue, fr, amount)
@@ -115,7 +115,7 @@ def test_every_turn_goes_to_whom_the_rule_names(snapshot, data) -> None:
     for queue in queues:
         for fr, amount in data.draw(amounts).items():
             ledger.reserve(queue, fr, amount)
-    tournament = Tournament(ledger, lambda c, at: regime.standing(c.queue, c.usage, at))
+    tournament = Tournament(ledger, lambda c, at: regime.footing(c.queue, c.usage, at))
     waiting: dict[QuotaKey, Contender] = {}
     changed: set[QuotaKey] = set()
     for number in range(16):
@@ -146,7 +146,7 @@ def test_a_change_plays_its_own_path_and_no_other() -> None:
     snapshot = made.build()
     ledger = QuotaLedger(quota_tree(snapshot))
     regime = Regime(snapshot, ledger)
-    tournament = Tournament(ledger, lambda c, at: regime.standing(c.queue, c.usage, at))
+    tournament = Tournament(ledger, lambda c, at: regime.footing(c.queue, c.usage, at))
     for number in range(200):
         queue = queue_key(f"q{number}")
         tournament.enter(Contender(queue, {}, (0, 0.0, queue.name), None))

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduling.engine.cycle import decide
+from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.flavors import Option
-from scheduling.engine.plan import Evict
+from scheduling.engine.plan import Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Rescue
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
     FlavorQuotas,
+    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,
@@ -85,7 +86,9 @@ def crowded(draw: st.DrawFn) -> Snapshot:
     )
     for name, cohort in (("a", "left"), ("b", "left"), ("c", "root")):
         nominal, limit = draw(st.integers(2, 6)), st.none() | st.integers(0, 4)
-        made.queue(name, nominal, cohort, lend=draw(limit), preemption=draw(rights))
+        grant = MinimumRuntime(draw(st.sampled_from([0, 0, 30, 100])), draw(st.booleans()))
+        changes = {"preemption": draw(rights), "minimum_runtime": grant}
+        made.queue(name, nominal, cohort, lend=draw(limit), **changes)
     for number in range(draw(st.integers(4, 12))):
         small = pods(draw(st.integers(1, 2)), 1)
         priority, queue = draw(st.integers(0, 1)), draw(st.sampled_from("abc"))
@@ -112,6 +115,41 @@ def test_no_victim_can_be_given_back(snapshot) -> None:
 @given(snapshot=crowded())
 def test_no_victim_can_be_given_back_at_full_size(snapshot) -> None:
     check_minimal(snapshot)
+
+
+# -- when time alone changes something ---------------------------------------------------------
+
+
+def moves(plan: Plan) -> list[Decision]:
+    return [decision for decision in plan.decisions if not isinstance(decision, Hold)]
+
+
+@LAWS
+@given(snapshot=crowded())
+def test_time_alone_changes_nothing_before_it_is_time_to_look_again(snapshot) -> None:
+    sim = Simulator(snapshot)
+    sim.run()
+    while sim.step():
+        pass
+    now, again = sim.snapshot.now, sim.plan.look_again_at
+    later = [now + 1e7] if again is None else [now + (again - now) * part for part in (0.3, 0.99)]
+    for instant in later:
+        assert moves(decide(replace(sim.snapshot, now=instant))) == []
+    if again is not None and not sim.plan.memory.claims:
+        assert moves(decide(replace(sim.snapshot, now=again))) != []
+
+
+@LAWS
+@given(snapshot=crowded(), gaps=st.lists(st.sampled_from([1.0, 29.0, 40.0, 700.0]), max_size=6))
+def test_a_kept_state_knows_when_protection_and_claims_end(snapshot, gaps) -> None:
+    kept, now = State(snapshot), snapshot.now
+    for gap in gaps:
+        now += gap
+        fresh = decide(replace(kept.snapshot(), now=now))
+        plan_of_kept = plan(kept, advance(kept, now))
+        assert replace(plan_of_kept, work={}) == replace(fresh, work={})
+        for leaver in list(kept.releasing.values())[:1]:
+            kept.put(replace(leaver, admission=None, releasing=False))
 
 
 # -- only what is needed, only by right --------------------------------------------------------

@@ -153,13 +153,16 @@ def test_cancelling_ends_a_workload_once() -> None:
 
 WARNED: list[tuple[Mapping[str, Any], str]] = [
     ({"min_member": 1, "pod_sets": (replace(ONE, count=2),)}, "min_member"),
+    (
+        {"min_member": 2, "pod_sets": (replace(ONE, count=2, min_count=1),)},
+        "pod_sets[0].min_count",
+    ),
     ({"elastic": True}, "elastic"),
     ({"stateless": True}, "stateless"),
     ({"on_failure": "keep"}, "on_failure"),
     ({"max_retries": 3}, "max_retries"),
     ({"max_execution_time_s": 60}, "max_execution_time_s"),
     ({"checkpoint_interval_s": 60}, "checkpoint_interval_s"),
-    ({"pod_sets": (replace(ONE, count=2, min_count=1),)}, "pod_sets[0].min_count"),
     (
         {"pod_sets": (replace(ONE, device_locality="require-island"),)},
         "pod_sets[0].device_locality",

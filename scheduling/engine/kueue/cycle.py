@@ -60,7 +60,8 @@ class Entry:
     @property
     def reason(self) -> PendingReason | None:
         """Return the summary word for why it waits; None if it was admitted."""
-        return _REASONS.get(self.outcome, self.nomination.reason)
+        told = self.nomination.reason if self.nomination.told else None
+        return _REASONS.get(self.outcome, told)
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:

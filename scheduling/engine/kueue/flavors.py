@@ -87,17 +87,25 @@ class Nominator:
         demands = self._demands(found, queue)
         if not demands:
             return found
-        rooms = self._picture.rooms
         found = replace(found, demands=demands)
         if found.mode is Mode.FIT:
-            placement = rooms.find(demands)
+            placement = self._picture.rooms.find(demands)
             if placement is not None:
                 return replace(found, placement=placement)
-            names = frozenset(p.name for demand in demands for p in demand.pod_sets)
-            found = replace(found, lacking=names)
-        if rooms.find(demands, empty=True) is None:
-            return replace(found, reason=PendingReason.TOPOLOGY_PLACEMENT_FAILED)
+            found = replace(found, lacking=self._stuck(demands))
+        if self._picture.rooms.find(demands, empty=True) is None:
+            never = self._stuck(demands, empty=True)
+            told = found.wanting <= never
+            return replace(found, reason=PendingReason.TOPOLOGY_PLACEMENT_FAILED, told=told)
         return found
+
+    def _stuck(self, demands: Sequence[Demand], *, empty: bool = False) -> frozenset[str]:
+        """Return the first pod sets for which there is no room behind the earlier ones."""
+        rooms = self._picture.rooms
+        for count, demand in enumerate(demands, start=1):
+            if rooms.find(demands[:count], empty=empty) is None:
+                return frozenset(pod_set.name for pod_set in demand.pod_sets)
+        return frozenset()
 
     def _demands(self, found: Nomination, queue: ClusterQueue) -> tuple[Demand, ...]:
         demands: list[Demand] = []

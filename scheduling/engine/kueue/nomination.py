@@ -44,6 +44,7 @@ class Nomination:
     demands: tuple[Demand, ...] = ()
     placement: Placement | None = None
     lacking: frozenset[str] = field(default_factory=frozenset)  # pod sets without room
+    told: bool = True  # whether Kueue says the reason of the NoFit
 
     @property
     def mode(self) -> Mode:
@@ -62,6 +63,16 @@ class Nomination:
             (pick.grade.level for picks in self.picks.values() for pick in picks.values()),
             default=0,
         )
+
+    @property
+    def wanting(self) -> frozenset[str]:
+        """Return the pod sets that do not simply fit."""
+        short = (
+            pod_set
+            for pod_set, picks in self.picks.items()
+            if any(pick.grade.mode is not Mode.FIT for pick in picks.values())
+        )
+        return self.lacking.union(short)
 
     @property
     def contested(self) -> frozenset[FlavorResource]:

@@ -7,7 +7,7 @@ from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.ordering import urgency
 from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.shares import Shares, borrowing, compared, reaching
-from scheduling.engine.tournament import Contender, Standing, Tournament
+from scheduling.engine.tournament import Contender, Footing, Tournament
 
 if TYPE_CHECKING:
     from scheduling.engine.kueue.cycle import Entry
@@ -24,14 +24,14 @@ def by_share(picture: Picture, shares: Shares, entries: Sequence["Entry"]) -> It
     """Yield the winners of each cohort tree as the picture changes, queues without cohort last."""
     ledger = picture.ledger
 
-    def standing(contender: Contender["Entry"], at: QuotaKey) -> Standing:
+    def footing(contender: Contender["Entry"], at: QuotaKey) -> Footing:
         for node, usage in reaching(ledger, contender.queue, contender.usage):
             if node == at:
                 share = compared(shares.of(node, usage))
-                return Standing(borrowing(ledger, node, usage), share)
+                return Footing(borrowing(ledger, node, usage), share)
         raise AssertionError(f"{contender.queue} is not below {at}")
 
-    tournament = Tournament["Entry"](ledger, standing)
+    tournament = Tournament["Entry"](ledger, footing)
     for entry in entries:
         usage, work = entry.nomination.usage, entry.workload
         tournament.enter(Contender(entry.queue, usage, urgency(work), entry))

@@ -1,4 +1,4 @@
-"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4)."""
+"""Whom to evict without fair sharing (``FORMAT.md`` 7.3 and 7.4), and giving back for both."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -10,9 +10,7 @@ from scheduling.engine.candidates import (
     Candidates,
     Grounds,
     Selection,
-    VictimOrder,
 )
-from scheduling.engine.candidates import victim_order as plain_order
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.quota import QuotaKey
@@ -39,18 +37,16 @@ def grounds(picture: Picture) -> Grounds:
     """Return on what this picture's candidates are judged."""
     ledger, now = picture.ledger, picture.snapshot.now
     queues, running = picture.queues, picture.running
-    return Grounds(ledger, ledger, queues, running, now, picture.profile, _own_order(picture))
+    return Grounds(ledger, ledger, queues, running, now, picture.profile, _consumption(picture))
 
 
-def _own_order(picture: Picture) -> Callable[[Workload], tuple[float, VictimOrder]]:
-    """Return the order of a queue's own victims: who consumed more goes first (7.2)."""
-
-    def order(work: Workload) -> tuple[float, VictimOrder]:
+def _consumption(picture: Picture) -> Callable[[Workload], float]:
+    def consumption(work: Workload) -> float:
         local = picture.snapshot.local_queues.get(work.local_queue)
         based = local is not None and picture.queues[work.queue or ""].usage_based
-        return -local.consumption if local and based else 0.0, plain_order(work)
+        return local.consumption if local and based else 0.0
 
-    return order
+    return consumption
 
 
 class ClassicVictims:

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 E = TypeVar("E", bound=StrEnum)
+MOST_INTEGER = 2**63 - 1  # what other schedulers hold in an amount; more is a slip of the pen
+MOST_NUMBER = 1e15  # seconds, weights and the like; exact to less than a second
 _MISSING: Any = object()
 
 
@@ -30,19 +32,25 @@ class BadScenario(ValueError):
 
 
 class Fields:
-    """One JSON object that is being read. A wrong value is noted and reads as its default."""
+    """One JSON object that is being read. A wrong value is noted and reads as its default.
+
+    What is no object at all is noted once: its fields are not missed one by one.
+    """
 
     def __init__(self, value: Any, path: str, problems: list[Problem]) -> None:
         self.path, self._problems, self._read = path, problems, set[str]()
         self._value: dict[str, Any] = {}
+        self._mute = False
         if isinstance(value, dict):
             self._value = value
         else:
             self.problem("must be an object")
+            self._mute = True
 
     def problem(self, message: str, name: str = "") -> None:
         """Note a problem of this object, or of one of its fields."""
-        self._problems.append(Problem(self.at(name), message))
+        if not self._mute:
+            self._problems.append(Problem(self.at(name), message))
 
     def at(self, name: str) -> str:
         """Return the path of a field."""
@@ -56,20 +64,46 @@ class Fields:
         """Return a string."""
         return self._typed(name, str, default, "must be text", "")
 
-    def integer(self, name: str, default: int | None = _MISSING, *, least: int = 0) -> Any:
-        """Return a whole number that is at least ``least``."""
-        value = self._typed(name, int, default, "must be a whole number", 0)
-        if self.has(name) and isinstance(value, int) and value < least:
-            self.problem(f"must not be below {least}", name)
+    def name(self, name: str, default: str | None = _MISSING) -> Any:
+        """Return a text that is not empty: what something is called."""
+        if self._value.get(name) == "":
+            self.problem("must not be empty", name)
+        return self.text(name, default)
+
+    def integer(
+        self,
+        name: str,
+        default: int | None = _MISSING,
+        *,
+        least: int = 0,
+        most: int = MOST_INTEGER,
+    ) -> Any:
+        """Return a whole number that is at least ``least`` and at most ``most``."""
+        value = self._typed(name, int, default, "must be a whole number", least)
+        if self.has(name) and isinstance(value, int):
+            return self._bounded(name, value, least, most)
         return value
 
-    def number(self, name: str, default: float = _MISSING, *, least: float = -math.inf) -> float:
-        """Return a finite number that is at least ``least``."""
-        value = float(self._typed(name, (int, float), default, "must be a number", 0.0))
-        if not math.isfinite(value):
+    def number(
+        self, name: str, default: float | None = _MISSING, *, least: float = -MOST_NUMBER
+    ) -> Any:
+        """Return a finite number that is at least ``least``; None only where that is allowed."""
+        value = self._typed(name, (int, float), default, "must be a number", 0.0)
+        if value is None:
+            return None
+        if isinstance(value, float) and not math.isfinite(value):
             self.problem("must be finite", name)
-        elif value < least:
-            self.problem(f"must not be below {least:g}", name)
+            return 0.0
+        return float(self._bounded(name, value, least, MOST_NUMBER))
+
+    def _bounded(self, name: str, value: Any, least: float, most: float) -> Any:
+        """Return the value, or the bound that it breaks, which is noted."""
+        if value < least:
+            self.problem(f"must not be below {_shown(least)}", name)
+            return least
+        if value > most:
+            self.problem(f"must not be above {_shown(most)}", name)
+            return most
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -102,12 +136,20 @@ class Fields:
         for key, value in amounts.items():
             if value < 0:
                 self.problem("must not be negative", f"{name}.{key}")
-        return {key: int(value) for key, value in amounts.items()}
+            elif value > MOST_INTEGER:
+                self.problem(f"must not be above {MOST_INTEGER}", f"{name}.{key}")
+        return {key: max(0, min(value, MOST_INTEGER)) for key, value in amounts.items()}
 
     def numbers(self, name: str) -> dict[str, float]:
-        """Return an object of numbers."""
-        found = self._mapping(name, (int, float), "numbers")
-        return {key: float(value) for key, value in found.items()}
+        """Return an object of finite numbers, none negative."""
+        found, numbers = self._mapping(name, (int, float), "numbers"), dict[str, float]()
+        for key, value in found.items():
+            finite = not isinstance(value, float) or math.isfinite(value)
+            if not finite or not 0 <= value <= MOST_NUMBER:
+                self.problem(f"must be a number from 0 to {MOST_NUMBER:g}", f"{name}.{key}")
+            else:
+                numbers[key] = float(value)
+        return numbers
 
     def object(self, name: str) -> "Fields":
         """Return a nested object; an empty one if it is not there."""
@@ -159,3 +201,7 @@ class Fields:
                 return {}
         found: Mapping[str, Any] = value
         return found
+
+
+def _shown(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"

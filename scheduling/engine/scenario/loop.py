@@ -24,7 +24,7 @@ class Record:
     preemptions: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list)
     held: list[tuple[str, Verdict]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
+    replaced: list[tuple[str, str]] = field(default_factory=list)  # (copy, original)
     looked: bool = True  # whether anybody was considered at all
 
     @property
@@ -36,13 +36,13 @@ class Record:
 def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
     """Return the outcome of the whole scenario, in the shape of ``expected``."""
     world, cycles, quiescent, idle = World(scenario), list[dict[str, Any]](), False, 0
-    last_event = max((event.at_cycle for event in scenario.events), default=0)
     usages: dict[str, float] = {}
     for number in range(1, scenario.max_cycles + 1):
         world.age_consumption()
-        for event in scenario.events:
-            if event.at_cycle == number:
-                world.apply(event)
+        world.finish_what_is_done()
+        happened = [event for event in scenario.events if event.at_cycle == number]
+        for event in happened:
+            world.apply(event)
         before = world.memory.lobby.parked
         record = _decide(world, profile)
         if record.moved:
@@ -51,12 +51,22 @@ def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
         if record.moved:
             usages = outcome.local_queue_usage(world)
         changed = record.moved or world.memory.lobby.parked != before
-        idle = 0 if changed else idle + 1
-        if number >= last_event and (not record.looked or idle >= IDLE_CYCLES):
+        idle = 0 if changed or happened else idle + 1
+        still = not record.looked or idle >= IDLE_CYCLES
+        if still and not _more_to_come(world, number):
             quiescent = True
             break
         world.now += scenario.cycle_seconds
     return outcome.whole(world, cycles, usages, quiescent=quiescent)
+
+
+def _more_to_come(world: World, number: int) -> bool:
+    """Return whether events are left, or time alone may change something until the last cycle."""
+    scenario = world.scenario
+    last = world.now + (scenario.max_cycles - number) * scenario.cycle_seconds
+    return any(event.at_cycle > number for event in scenario.events) or any(
+        world.now < instant <= last for instant in world.instants()
+    )
 
 
 def _decide(world: World, profile: Profile) -> Record:
@@ -73,7 +83,7 @@ def _heads(world: World, profile: Profile) -> Record:
         if entry.outcome is HeadOutcome.ADMITTED:
             borrows = entry.nomination.level > 0
             record.admitted.append((key, entry.assignments, borrows))
-            record.replaced += [entry.replaces] if entry.replaces else []
+            record.replaced += [(key, entry.replaces)] if entry.replaces else []
             continue
         reason = entry.reason
         if entry.outcome is HeadOutcome.PREEMPTING:
@@ -92,7 +102,7 @@ def _everybody(world: World) -> Record:
         match decision:
             case Admit(workload=key, assignments=assignments, borrows=borrows):
                 record.admitted.append((key, assignments, bool(borrows)))
-                record.replaced += [decision.replaces] if decision.replaces else []
+                record.replaced += [(key, decision.replaces)] if decision.replaces else []
             case Evict(workload=key, preemptor=preemptor, right=right):
                 reason = right.value if right else decision.reason.value
                 victims.setdefault(preemptor or "", []).append((key, reason))
@@ -119,8 +129,8 @@ def _complete(world: World, record: Record) -> None:
         world.verdicts[key] = verdict
     for key, assignments, _ in record.admitted:
         world.admit(key, assignments)
-    for key in record.replaced:
-        world.retire(key)
+    for copy, original in record.replaced:
+        world.retire(copy, original)
     for _, victims in record.preemptions:
         for victim, _ in victims:
             world.evict(victim)

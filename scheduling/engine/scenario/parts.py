@@ -1,4 +1,7 @@
-"""Reading the parts of a scenario into the engine's own values (``FORMAT.md`` 1)."""
+"""Reading the parts of a scenario into the engine's own values (``FORMAT.md`` 1).
+
+The optional fields beyond that format are described in ``docs/scenarios.md``.
+"""
 
 from scheduling.engine.kueue.rooms import HOSTS
 from scheduling.engine.scenario.fields import Fields
@@ -8,10 +11,12 @@ from scheduling.engine.snapshot import (
     Assignment,
     ClusterQueue,
     Cohort,
+    Expression,
     Flavor,
     FlavorQuotas,
     FlavorResource,
     Fungibility,
+    MinimumRuntime,
     Node,
     PodSet,
     Preemption,
@@ -25,8 +30,10 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    Fairness,
     FlavorPreference,
     FlavorSearch,
+    Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -34,13 +41,14 @@ from scheduling.engine.terms import (
     WithinClusterQueue,
 )
 
+MOST_PRIORITY = 2**31 - 1
 USAGE_BASED = "UsageBasedAdmissionFairSharing"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def read_topology(fields: Fields) -> Topology:
     """Return a topology; levels outermost first."""
-    topology = Topology(fields.text("name"), fields.texts("levels"))
+    topology = Topology(fields.name("name"), fields.texts("levels"))
     if not topology.levels:
         fields.problem("must name at least one level", "levels")
     fields.done()
@@ -49,7 +57,7 @@ def read_topology(fields: Fields) -> Topology:
 
 def read_node(fields: Fields) -> Node:
     """Return a node. It carries its name as the label ``host``; ``used`` counts as one pod."""
-    name, used = fields.text("name"), fields.amounts("used")
+    name, used = fields.name("name"), fields.amounts("used")
     node = Node(
         name=name,
         labels={"host": name, **fields.labels("labels")},
@@ -89,11 +97,11 @@ def _tolerations(fields: Fields) -> tuple[Toleration, ...]:
 def read_flavor(fields: Fields) -> Flavor:
     """Return a flavor."""
     flavor = Flavor(
-        name=fields.text("name"),
+        name=fields.name("name"),
         node_labels=fields.labels("node_labels"),
         node_taints=_taints(fields, "node_taints"),
         tolerations=_tolerations(fields),
-        topology=fields.text("topology", None),
+        topology=fields.name("topology", None),
     )
     fields.done()
     return flavor
@@ -123,7 +131,7 @@ def _groups(fields: Fields) -> tuple[ResourceGroup, ...]:
             for resource in covered:
                 if resource not in quotas:
                     lines.problem("is required: the group covers it", resource)
-            flavors.append(FlavorQuotas(flavor.text("name"), quotas))
+            flavors.append(FlavorQuotas(flavor.name("name"), quotas))
             flavor.done()
         groups.append(ResourceGroup(covered, tuple(flavors)))
         group.done()
@@ -133,8 +141,9 @@ def _groups(fields: Fields) -> tuple[ResourceGroup, ...]:
 def read_cohort(fields: Fields) -> Cohort:
     """Return a cohort with what it adds to its members' quotas."""
     cohort = Cohort(
-        name=fields.text("name"),
-        parent=fields.text("parent", None),
+        name=fields.name("name"),
+        parent=fields.name("parent", None),
+        fairness=fields.choice("fairness", Fairness, Fairness.NONE),
         fair_weight=fields.number("fair_weight", 1.0, least=0),
         quotas={
             FlavorResource(flavor.flavor, resource): quota
@@ -153,8 +162,8 @@ def read_queue(fields: Fields) -> ClusterQueue:
     if mode not in ("", USAGE_BASED):
         fields.problem(f"must be absent or {USAGE_BASED}", "admission_mode")
     queue = ClusterQueue(
-        name=fields.text("name"),
-        cohort=fields.text("cohort", None),
+        name=fields.name("name"),
+        cohort=fields.name("cohort", None),
         groups=_groups(fields),
         preemption=_preemption(fields.object("preemption")),
         queueing_strategy=fields.choice(
@@ -165,6 +174,11 @@ def read_queue(fields: Fields) -> ClusterQueue:
         fair_weight=fields.number("fair_weight", 1.0, least=0),
         fungibility=_fungibility(fields.object("flavor_fungibility")),
         usage_based=mode == USAGE_BASED,
+        priority_first=fields.flag("usage_priority_first", default=False),
+        minimum_runtime=MinimumRuntime(
+            fields.number("minimum_runtime_s", 0.0, least=0),
+            fields.flag("minimum_runtime_yields_to_own", default=False),
+        ),
     )
     fields.done()
     return queue
@@ -176,7 +190,7 @@ def _preemption(fields: Fields) -> Preemption:
         fields.choice("within_cluster_queue", WithinClusterQueue, WithinClusterQueue.NEVER),
         fields.choice("reclaim_within_cohort", ReclaimWithinCohort, ReclaimWithinCohort.NEVER),
         borrowing.choice("policy", BorrowWithinCohort, BorrowWithinCohort.NEVER),
-        borrowing.integer("max_priority_threshold", None, least=-(2**31)),
+        borrowing.integer("max_priority_threshold", None, least=-(2**31), most=MOST_PRIORITY),
     )
     borrowing.done()
     fields.done()
@@ -196,41 +210,47 @@ def _fungibility(fields: Fields) -> Fungibility:
 
 def read_workload(fields: Fields, queues: dict[str, str]) -> Workload:
     """Return a workload; ``queues`` maps local queues to cluster queues."""
-    name, local = fields.text("name"), fields.text("queue")
-    if local not in queues:
-        fields.problem(f"unknown local queue {local!r}", "queue")
-    pod_sets = [_pod_set(one) for one in fields.objects("pod_sets")]
-    if not pod_sets:
+    name, local = fields.name("name"), fields.name("queue")
+    pod_sets = tuple(_pod_set(one) for one in fields.objects("pod_sets"))
+    if not pod_sets and fields.raw("pod_sets") in (None, []):
         fields.problem("must hold at least one pod set", "pod_sets")
     admission = fields.object("admission")
     workload = Workload(
         key=name,
         name=name,
         queue=queues.get(local),
-        priority=fields.integer("priority", 0, least=-(2**31)),
+        priority=read_priority(fields, 0),
         created_at=fields.number("created_at"),
-        pod_sets=tuple(pod_sets),
-        admission=_admission(admission, {p.name for p in pod_sets})
-        if fields.has("admission")
-        else None,
+        pod_sets=pod_sets,
+        admission=_admission(admission) if fields.has("admission") else None,
         preemptible=fields.flag("preemptible", default=True),
         local_queue=local,
+        last_checkpoint_at=fields.number("last_checkpoint_at", None),
+        reclaimable=fields.amounts("reclaimable"),
+        replaces=fields.text("replaces", ""),
     )
     fields.done()
     return workload
+
+
+def read_priority(fields: Fields, *default: int) -> int:
+    """Return the field ``priority``; required without a default."""
+    return int(fields.integer("priority", *default, least=-(2**31), most=MOST_PRIORITY))
 
 
 def _pod_set(fields: Fields) -> PodSet:
     asked = fields.has("topology_request")
     request = fields.object("topology_request")
     pod_set = PodSet(
-        name=fields.text("name"),
+        name=fields.name("name"),
         count=fields.integer("count"),
         requests=fields.amounts("requests"),
         node_selector=fields.labels("node_selector"),
         tolerations=_tolerations(fields),
         topology=_request(request) if asked else None,
         min_count=fields.integer("min_count", None),
+        affinity=_affinity(fields),
+        charges=fields.amounts("charges") if fields.has("charges") else None,
     )
     if pod_set.min_count is not None and pod_set.min_count > pod_set.count:
         fields.problem("must not be above count", "min_count")
@@ -238,8 +258,34 @@ def _pod_set(fields: Fields) -> PodSet:
     return pod_set
 
 
+def _affinity(fields: Fields) -> tuple[tuple[Expression, ...], ...]:
+    """Return the node affinity: terms of which one must hold, as in Kubernetes."""
+    terms = []
+    for term in fields.objects("affinity"):
+        terms.append(tuple(_expression(one) for one in term.objects("match_expressions")))
+        term.done()
+    return tuple(terms)
+
+
+def _expression(fields: Fields) -> Expression:
+    operator = fields.choice("operator", Operator, Operator.IN)
+    expression = Expression(fields.name("key"), operator, fields.texts("values"))
+    if operator in (Operator.IN, Operator.NOT_IN) and not expression.values:
+        fields.problem(f"must not be empty for {operator}", "values")
+    if operator in (Operator.EXISTS, Operator.DOES_NOT_EXIST) and expression.values:
+        fields.problem(f"must be empty for {operator}", "values")
+    if operator in (Operator.GREATER, Operator.LESS) and not _one_integer(expression.values):
+        fields.problem(f"must be one whole number for {operator}", "values")
+    fields.done()
+    return expression
+
+
+def _one_integer(values: tuple[str, ...]) -> bool:
+    return len(values) == 1 and values[0].lstrip("-").isdecimal()
+
+
 def _request(fields: Fields) -> TopologyRequest:
-    required, preferred = fields.text("required", None), fields.text("preferred", None)
+    required, preferred = fields.name("required", None), fields.name("preferred", None)
     fields.flag("unconstrained", default=False)
     if required and preferred:
         fields.problem("required and preferred exclude each other")
@@ -249,7 +295,7 @@ def _request(fields: Fields) -> TopologyRequest:
     request = TopologyRequest(
         mode,
         required or preferred,
-        fields.text("slice_required", None),
+        fields.name("slice_required", None),
         fields.integer("slice_size", 1, least=1),
         fields.text("group", ""),
     )
@@ -257,25 +303,24 @@ def _request(fields: Fields) -> TopologyRequest:
     return request
 
 
-def _admission(fields: Fields, pod_sets: set[str]) -> Admission:
-    admission = Admission(
-        fields.number("reserved_at"),
-        tuple(_assignment(one, pod_sets) for one in fields.objects("pod_sets")),
-    )
+def _admission(fields: Fields) -> Admission:
+    assignments = tuple(_assignment(one) for one in fields.objects("pod_sets"))
+    admission = Admission(fields.number("reserved_at"), assignments)
     fields.done()
     return admission
 
 
-def _assignment(fields: Fields, pod_sets: set[str]) -> Assignment:
+def _assignment(fields: Fields) -> Assignment:
     topology, nodes = fields.object("topology"), dict[str, int]()
     levels = topology.texts("levels")
     for domain in topology.objects("domains"):
-        nodes[domain_name(levels, domain.texts("values"))] = domain.integer("count")
+        name = domain_name(levels, domain.texts("values"))
+        if name in nodes:
+            domain.problem(f"{name!r} is there twice", "values")
+        nodes[name] = domain.integer("count")
         domain.done()
     topology.done()
-    name, count = fields.text("name"), fields.integer("count")
-    if name not in pod_sets:
-        fields.problem(f"unknown pod set {name!r}", "name")
+    name, count = fields.name("name"), fields.integer("count")
     assignment = Assignment(name, count, fields.labels("flavors"), nodes)
     fields.done()
     return assignment

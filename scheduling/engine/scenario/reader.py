@@ -1,21 +1,25 @@
 """Reading whole scenarios: strict, with all problems listed by path."""
 
+from dataclasses import replace
 from typing import Any
 
 from scheduling.engine.scenario.contradictions import contradictions
 from scheduling.engine.scenario.fields import BadScenario, Fields, Problem
+from scheduling.engine.scenario.happenings import read_event, read_job
 from scheduling.engine.scenario.parts import (
     read_cohort,
     read_flavor,
     read_node,
     read_queue,
-    read_quota,
     read_topology,
-    read_workload,
 )
-from scheduling.engine.scenario.script import Decay, Door, Event, EventKind, Scenario
-from scheduling.engine.snapshot import FlavorResource
-from scheduling.engine.terms import FairStrategy, StopPolicy
+from scheduling.engine.scenario.script import Decay, Door, Event, Scenario
+from scheduling.engine.scenario.transforming import read_transformations, transformed
+from scheduling.engine.snapshot import HALF_LIFE_S
+from scheduling.engine.terms import FairStrategy
+from scheduling.engine.transformations import Table
+
+MOST_CYCLES = 1_000_000
 
 
 def read_scenario(value: Any, path: str = "") -> Scenario:
@@ -24,8 +28,7 @@ def read_scenario(value: Any, path: str = "") -> Scenario:
     fields = Fields(value, path, problems)
     scenario = _read(fields)
     fields.done()
-    if not problems:
-        problems.extend(contradictions(scenario, path))
+    problems += contradictions(scenario, path, problems)
     if problems:
         raise BadScenario(problems)
     return scenario
@@ -37,25 +40,41 @@ def _read(fields: Fields) -> Scenario:
     settings = fields.object("settings")
     doors = tuple(_door(one) for one in fields.objects("local_queues"))
     queues = {door.name: door.cluster_queue for door in doors}
+    durations: dict[str, float] = {}
+    rules = read_transformations(settings)
     scenario = Scenario(
-        id=fields.text("id"),
+        id=fields.name("id"),
         strategies=_strategies(settings.object("fair_sharing")),
         decay=_decay(settings) if settings.has("admission_fair_sharing") else None,
         start_at=settings.number("start_at", 100_000.0),
         cycle_seconds=settings.number("cycle_seconds", 10.0, least=0),
-        max_cycles=settings.integer("max_cycles", 60, least=1),
+        max_cycles=settings.integer("max_cycles", 60, least=1, most=MOST_CYCLES),
+        half_life_s=settings.number("half_life_seconds", HALF_LIFE_S, least=0),
         topologies=tuple(read_topology(one) for one in fields.objects("topologies")),
         nodes=tuple(read_node(one) for one in fields.objects("nodes")),
         flavors=tuple(read_flavor(one) for one in fields.objects("flavors")),
         cohorts=tuple(read_cohort(one) for one in fields.objects("cohorts")),
         queues=tuple(read_queue(one) for one in fields.objects("cluster_queues")),
         doors=doors,
-        workloads=tuple(read_workload(one, queues) for one in fields.objects("workloads")),
-        events=tuple(_event(one, queues) for one in fields.objects("events")),
+        workloads=tuple(
+            transformed(read_job(one, queues, durations), rules)
+            for one in fields.objects("workloads")
+        ),
+        events=tuple(
+            _transformed(read_event(one, queues, durations), rules)
+            for one in fields.objects("events")
+        ),
+        durations=durations,
         expected=fields.raw("expected"),
     )
     settings.done()
     return scenario
+
+
+def _transformed(event: Event, rules: Table) -> Event:
+    if event.workload is None:
+        return event
+    return replace(event, workload=transformed(event.workload, rules))
 
 
 def _strategies(fields: Fields) -> tuple[FairStrategy, ...]:
@@ -81,45 +100,7 @@ def _decay(settings: Fields) -> Decay:
 
 
 def _door(fields: Fields) -> Door:
-    name, queue = fields.text("name"), fields.text("cluster_queue")
+    name, queue = fields.name("name"), fields.name("cluster_queue")
     door = Door(name, queue, fields.number("fair_weight", 1.0), fields.numbers("consumed"))
     fields.done()
     return door
-
-
-def _event(fields: Fields, queues: dict[str, str]) -> Event:
-    at = fields.integer("at_cycle", least=1)
-    kind = fields.choice("type", EventKind, EventKind.FINISH)
-    event = Event(at, kind)
-    match kind:
-        case EventKind.SUBMIT:
-            workload = read_workload(fields.object("workload"), queues)
-            event = Event(at, kind, name=workload.name, workload=workload)
-        case EventKind.FINISH | EventKind.DELETE:
-            event = Event(at, kind, name=fields.text("workload"))
-        case EventKind.SET_PRIORITY:
-            priority = fields.integer("priority", least=-(2**31))
-            event = Event(at, kind, name=fields.text("workload"), priority=priority)
-        case EventKind.SET_QUOTA:
-            event = _quota_event(fields, at)
-        case EventKind.SET_STOP_POLICY:
-            policy = fields.choice("stop_policy", StopPolicy, StopPolicy.NONE)
-            event = Event(at, kind, name=fields.text("cluster_queue"), stop_policy=policy)
-        case EventKind.SET_NODE:
-            event = Event(at, kind, node=read_node(fields.object("node")))
-        case EventKind.ADVANCE_CLOCK:
-            event = Event(at, kind, seconds=fields.number("seconds", least=0))
-    fields.done()
-    return event
-
-
-def _quota_event(fields: Fields, at: int) -> Event:
-    of_cohort = fields.has("cohort")
-    return Event(
-        at,
-        EventKind.SET_QUOTA,
-        name=fields.text("cohort" if of_cohort else "cluster_queue"),
-        of_cohort=of_cohort,
-        column=FlavorResource(fields.text("flavor"), fields.text("resource")),
-        quota=read_quota(fields),
-    )

@@ -1,10 +1,12 @@
 """A scenario as values: the platform, its work, and what happens to it later."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from scheduling.engine.snapshot import (
+    HALF_LIFE_S,
     NOTHING,
     ClusterQueue,
     Cohort,
@@ -29,14 +31,17 @@ class EventKind(StrEnum):
     SET_STOP_POLICY = "set_stop_policy"
     SET_NODE = "set_node"
     ADVANCE_CLOCK = "advance_clock"
+    CHECKPOINT = "checkpoint"
+    RECLAIM_PODS = "reclaim_pods"
+    SCALE = "scale"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One thing that happens before a cycle; the fields of its kind are filled."""
 
-    at_cycle: int
-    kind: EventKind
+    at_cycle: int = 1
+    kind: EventKind = EventKind.ADVANCE_CLOCK
     name: str = ""  # of a workload, cluster queue or cohort
     workload: Workload | None = None
     priority: int = 0
@@ -45,7 +50,8 @@ class Event:
     quota: Quota = NOTHING
     stop_policy: StopPolicy = StopPolicy.NONE
     node: Node | None = None
-    seconds: float = 0.0
+    seconds: float = 0.0  # to advance, or the instant of a checkpoint
+    pods: Mapping[str, int] = field(default_factory=dict)  # finished ones, or the new counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,10 @@ class Decay:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A platform, its work, what happens later, and what is expected (None: nothing)."""
+    """A platform, its work, what happens later, and what is expected (None: nothing).
+
+    ``durations``: after how many seconds of running a workload ends by itself, by name.
+    """
 
     id: str
     strategies: tuple[FairStrategy, ...]
@@ -85,4 +94,6 @@ class Scenario:
     doors: tuple[Door, ...]
     workloads: tuple[Workload, ...]
     events: tuple[Event, ...]
+    durations: Mapping[str, float] = field(default_factory=dict)
+    half_life_s: float = HALF_LIFE_S
     expected: Any = None

@@ -1,10 +1,12 @@
 """The world of a running scenario: it changes by events and by what a cycle decided."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from scheduling.engine.kueue import consumption
+from scheduling.engine import consumption
+from scheduling.engine.decay import Consumed, UsageDecay
+from scheduling.engine.growth import heir
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
@@ -40,7 +42,13 @@ class World:
         self.workloads = {work.key: work for work in scenario.workloads}
         self.finished: list[str] = []
         self.verdicts: dict[str, Verdict] = {}
-        self.memory = Memory()
+        self.memory = Memory(
+            consumption={
+                door.name: Consumed(door.consumed, {}, scenario.start_at)
+                for door in scenario.doors
+                if door.consumed
+            }
+        )
         self.consumed = {door.name: consumption.natural(door.consumed) for door in scenario.doors}
         self._updated = scenario.start_at
 
@@ -59,10 +67,14 @@ class World:
             workloads=tuple(self.workloads.values()),
             memory=self.memory,
             local_queues={
-                door.name: LocalQueue(door.name, door.cluster_queue, self.figure(door.name))
+                door.name: LocalQueue(
+                    door.name, door.cluster_queue, self.figure(door.name), door.fair_weight
+                )
                 for door in scenario.doors
             },
             fair_strategies=scenario.strategies,
+            usage_decay=_usage_decay(scenario),
+            half_life_s=scenario.half_life_s,
         )
 
     def figure(self, local_queue: str) -> float:
@@ -135,11 +147,12 @@ class World:
         self._changed([work.queue or ""])
         self._charge_entry(work)
 
-    def retire(self, key: str) -> None:
+    def retire(self, copy: str, original: str) -> None:
         """Let a workload end because a grown copy has taken its place; nothing comes free."""
-        del self.workloads[key]
-        self.finished.append(key)
-        self.remember(self.memory.lobby.forget(key))
+        ended = self.workloads.pop(original)
+        self.workloads[copy] = heir(self.workloads[copy], ended)
+        self.finished.append(original)
+        self.remember(self.memory.lobby.forget(original))
 
     def evict(self, key: str, verdict: Verdict = PREEMPTED) -> None:
         """Let a workload wait again at its old place, and wake its tree."""
@@ -157,7 +170,7 @@ class World:
                 assert event.workload is not None
                 self.workloads[event.name] = event.workload
             case EventKind.FINISH | EventKind.DELETE:
-                self._end(event)
+                self._end(event.name, finished=event.kind is EventKind.FINISH)
             case EventKind.SET_PRIORITY:
                 self._set_priority(event)
             case EventKind.SET_QUOTA:
@@ -170,19 +183,67 @@ class World:
                 self._wake(self.queues)
             case EventKind.ADVANCE_CLOCK:
                 self.now += event.seconds
+            case _:
+                self._note(event)
 
-    def _end(self, event: Event) -> None:
-        work = self.workloads.pop(event.name, None)
+    def finish_what_is_done(self) -> None:
+        """End the work that has run for as long as it takes; the first to end goes first."""
+        for ends_at, key in sorted(self.ends()):
+            if ends_at <= self.now:
+                self._end(key, finished=True)
+
+    def ends(self) -> list[tuple[float, str]]:
+        """Return when running work ends by itself, and its key."""
+        return [
+            (work.admission.admitted_at + self.scenario.durations[key], key)
+            for key, work in self.workloads.items()
+            if work.admission is not None and key in self.scenario.durations
+        ]
+
+    def instants(self) -> Iterator[float]:
+        """Yield the instants, some of them past, at which time alone may change a decision.
+
+        Work ends, claims expire, and running work loses the protection of its minimum runtime.
+        """
+        yield from (ends_at for ends_at, _ in self.ends())
+        yield from (claim.expires_at for claim in self.memory.claims)
+        for work in self.workloads.values():
+            if work.admission is not None:
+                safe = self.queues[work.queue or ""].minimum_runtime.seconds
+                yield work.admission.admitted_at + safe
+
+    def _note(self, event: Event) -> None:
+        """Note what one workload says of itself; what it gives back, others may take.
+
+        Counts are edited in place: running work holds no more than before, and may hold less.
+        """
+        work = self.workloads.get(event.name)
         if work is None:
             return
-        if event.kind is EventKind.FINISH:
-            self.finished.append(event.name)
-        self.verdicts.pop(event.name, None)
+        match event.kind:
+            case EventKind.CHECKPOINT:
+                work = replace(work, last_checkpoint_at=event.seconds)
+            case EventKind.RECLAIM_PODS:
+                work = replace(work, reclaimable=event.pods)
+            case EventKind.SCALE:
+                counts = event.pods
+                sets = (replace(p, count=counts.get(p.name, p.count)) for p in work.pod_sets)
+                work = replace(work, pod_sets=tuple(sets))
+        self.workloads[event.name] = work
+        self._wake(self.queues)
+
+    def _end(self, key: str, *, finished: bool) -> None:
+        work = self.workloads.pop(key, None)
+        if work is None:
+            return
+        if finished:
+            self.finished.append(key)
+        self.verdicts.pop(key, None)
         if work.admission is not None:
             self._left(work)
         else:  # Kueue wakes the tree for waiting work as well
             self._wake(self._tree_of(queue_key(work.queue or "")))
-        self.remember(self.memory.lobby.forget(event.name).wake([event.name]))
+        self.remember(self.memory.lobby.forget(key).wake([key]))
 
     def _set_priority(self, event: Event) -> None:
         work = self.workloads.get(event.name)
@@ -228,6 +289,13 @@ class World:
     def _wake(self, queues: Collection[str]) -> None:
         keys = {w.key for w in self.workloads.values() if w.queue in set(queues)}
         self.remember(self.memory.lobby.wake(keys, queues))
+
+
+def _usage_decay(scenario: Scenario) -> UsageDecay | None:
+    decay = scenario.decay
+    if decay is None:
+        return None
+    return UsageDecay(decay.half_life_seconds, decay.sampling_seconds, decay.weights)
 
 
 def _with_quota(queue: ClusterQueue, column: FlavorResource, quota: Quota) -> ClusterQueue:

@@ -61,14 +61,14 @@ def test_hand_made(theme: str, shared: Path) -> None:
 def test_random(part: str, shared: Path) -> None:
     found, count = differing(shared / CORPUS / "random" / f"{part}.json.gz")
     assert (found[1], found[2]) == ([], [])
-    assert len(found[3]) <= count // 100
+    assert [line for line in found[3] if not line.startswith("random-any-1110:")] == []
+    assert count
 
 
 @pytest.mark.long
 def test_random_topology(shared: Path) -> None:
-    found, count = differing(shared / CORPUS / "tas" / "random-0000.json.gz")
-    assert (found[1], found[2]) == ([], [])
-    assert len(found[3]) <= count // 20  # reasons that Kueue leaves out: docs/engine-profiles.md
+    found, _ = differing(shared / CORPUS / "tas" / "random-0000.json.gz")
+    assert found == {1: [], 2: [], 3: []}
 
 
 def test_hand_made_topology(shared: Path) -> None:

@@ -19,9 +19,6 @@ TREES = (
     [{"name": "root"}, {"name": "left", "parent": "root"}, {"name": "right", "parent": "root"}],
 )
 limits = st.one_of(st.none(), st.integers(0, 4))
-lines = st.fixed_dictionaries(
-    {"nominal": st.integers(0, 6)}, optional={"borrowing_limit": limits, "lending_limit": limits}
-)
 rights = st.fixed_dictionaries(
     {
         "within_cluster_queue": st.sampled_from(
@@ -42,13 +39,24 @@ searches = st.fixed_dictionaries(
 
 
 @st.composite
+def lines(draw: st.DrawFn, cohort: str | None) -> dict[str, Any]:
+    """A line of a quota table; limits only with a cohort, none above nominal."""
+    nominal = draw(st.integers(0, 6))
+    if cohort is None:
+        return {"nominal": nominal}
+    lends = draw(st.one_of(st.none(), st.integers(0, nominal)))
+    return {"nominal": nominal, "borrowing_limit": draw(limits), "lending_limit": lends}
+
+
+@st.composite
 def worlds(draw: st.DrawFn) -> dict[str, Any]:
     cohorts = draw(st.sampled_from(TREES))
     homes = [cohort["name"] for cohort in cohorts] or ["pool", None]
+    chosen = {name: draw(st.sampled_from(homes)) for name in QUEUES}
     queues = [
         {
             "name": name,
-            "cohort": draw(st.sampled_from(homes)),
+            "cohort": chosen[name],
             "queueing_strategy": draw(st.sampled_from(["BestEffortFIFO", "StrictFIFO"])),
             "preemption": draw(rights),
             "flavor_fungibility": draw(searches),
@@ -56,7 +64,10 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
             "resource_groups": [
                 {
                     "covered_resources": ["gpu"],
-                    "flavors": [{"name": f, "resources": {"gpu": draw(lines)}} for f in FLAVORS],
+                    "flavors": [
+                        {"name": f, "resources": {"gpu": draw(lines(chosen[name]))}}
+                        for f in FLAVORS
+                    ],
                 }
             ],
         }

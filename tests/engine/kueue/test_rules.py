@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.engine import codec, partial
-from scheduling.engine.kueue import consumption
+from scheduling.engine import codec, consumption, partial
 from scheduling.engine.kueue.cycle import decide_heads
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario.loop import run

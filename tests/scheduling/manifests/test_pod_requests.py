@@ -119,7 +119,7 @@ def template(**changes: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "field",
-    ["affinity", "topologySpreadConstraints", "schedulingGates", "nodeName", "runtimeClassName"],
+    ["topologySpreadConstraints", "schedulingGates", "nodeName", "runtimeClassName"],
 )
 def test_what_would_change_placement_and_is_not_followed_is_said(field: str) -> None:
     found: list[Diagnostic] = []

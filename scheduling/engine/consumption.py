@@ -1,4 +1,8 @@
-"""Decayed usage of local queues (``FORMAT.md`` 9). Resource amounts in cores and units."""
+"""Decayed usage of local queues (``FORMAT.md`` 9): the arithmetic of both profiles.
+
+Recorded scenarios count in cores and units and compare a plain sum; the product's own figure is
+in ``doors.py``.
+"""
 
 import math
 from collections.abc import Mapping
