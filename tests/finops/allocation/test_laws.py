@@ -158,6 +158,18 @@ def test_telling_workloads_apart_changes_no_amount(document: Document) -> None:
 
 @few
 @given(months())
+def test_telling_days_apart_changes_no_amount(document: Document) -> None:
+    facts = read_facts(document)
+    told = chargeback(facts, by_day=True)
+    assert as_json(told) == as_json(chargeback(facts))
+    for line in told.lines:
+        if line.days:
+            assert sum(part.amount for part in line.days) == line.amount
+            assert sum(part.quantity for part in line.days) == line.quantity
+
+
+@few
+@given(months())
 def test_metering_and_loans_are_those_of_every_hour(document: Document) -> None:
     memo = chargeback(read_facts(document)).memo
     wanted = hour_by_hour.meter(document)
