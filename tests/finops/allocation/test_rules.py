@@ -401,6 +401,105 @@ def test_nobody_who_weighs_is_even_with_a_finding() -> None:
     assert [one["subject"] for one in findings(document, "zero_weights")] == [{"ref": "s"}]
 
 
+def test_a_team_below_zero_weighs_nothing_of_shared_costs() -> None:
+    rows = [("n-a", "30"), ("n-b", "10"), ("n-c", "-20")]
+    document = day(
+        iron=[{"cluster": "c", "namespace": name, "pv_cost": cost, **DAY} for name, cost in rows],
+        shared=[{"id": "s", "amount": "10", "method": "weighted"}],
+    )
+    found = {line["team"]: line["amount"] for line in lines(document) if line.get("ref") == "s"}
+    assert found == {"a": "7.50", "b": "2.50"}
+
+
+# ---- who fills nominal, who weighs ------------------------------------------------------------
+def test_who_was_admitted_first_fills_nominal_even_if_it_began_later() -> None:
+    document = day(
+        policy={"detail": "workload"},
+        quotas=[quota("q-a", 1), quota("q-b", 3)],
+        usage=[
+            run("began-first", 1, queue="q-a", admitted="2026-05-31T12:00:00Z"),
+            run("admitted-first", 1, queue="q-a", admitted="2026-05-30T12:00:00Z", to=NOON),
+        ],
+    )
+    workloads = outcome_of(document)["memo"]["workloads"]
+    assert {one["workload"]: one["borrowed"] for one in workloads} == {
+        "admitted-first": "0.000000",
+        "began-first": "12.000000",
+    }
+
+
+def test_a_negative_row_keeps_its_value_and_weighs_nothing_of_idle() -> None:
+    rows = [("n-a", "60"), ("n-b", "20"), ("n-c", "-10")]
+    document = day(
+        policy={"usage_source": "opencost", "idle": "proportional"},
+        iron=[{"cluster": "c", "namespace": name, "gpu_cost": cost, **DAY} for name, cost in rows],
+    )
+    assert amounts(document, "line_type") == {
+        "a gpu_direct": "60.00",
+        "a idle_share": "19.50",
+        "b gpu_direct": "20.00",
+        "b idle_share": "6.50",
+        "c gpu_direct": "-10.00",
+    }
+
+
+# ---- memo and findings ------------------------------------------------------------------------
+def test_a_request_counts_once_for_each_of_its_tags() -> None:
+    document = serving("direct")
+    document["tokens"][0]["tags"] = ["x", "y", "x"]
+    document["tokens"][1]["tags"] = ["x"]
+    assert outcome_of(document)["memo"]["tags"] == [
+        {"tag": "x", "tokens": 400, "token_cost": "4.000000"},
+        {"tag": "y", "tokens": 300, "token_cost": "3.000000"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("price", "level"),
+    [("0.0000960", None), ("0.0001030", "warning"), ("0.0001200", "critical")],
+)
+def test_drift_is_told_from_5_percent_on_and_critical_from_15(
+    price: str, level: str | None
+) -> None:
+    document = serving("serving_shared")
+    million = f"{Decimal(price) * 1_000_000:f}"
+    document["token_prices"][0]["input_per_million"] = million
+    document["tokens"] = [
+        {"at": NOON, "team_id": "t-a", "model_group": "m", "prompt_tokens": 1_000_000}
+    ]
+    found = {json.dumps(one["subject"]): one["level"] for one in findings(document, "drift")}
+    subjects = ('{"model_group": "m"}', '{"team": "a"}')
+    assert found == (dict.fromkeys(subjects, level) if level else {})
+
+
+PRICES = {"gpu_hour": "1", "cpu_hour": "0.1", "gib_hour": "0"}
+CAUSES = [
+    ({"gpu_hour": "1.0009", "cpu_hour": "0.1"}, None),
+    ({"gpu_hour": "0.00137"}, "factor_730"),
+    ({"gpu_hour": "730"}, "factor_730_high"),
+    ({"gpu_hour": "0.001"}, "factor_1000"),
+    ({"gpu_hour": "0.000001"}, "factor_1000000"),
+    ({"gpu_hour": "1000000"}, "factor_1000000_high"),
+    ({"gpu_hour": "1", "cpu_hour": "0"}, "zero_price"),
+    ({"gpu_hour": "0.9", "cpu_hour": "0.09"}, "normalised_prices"),
+    ({"gpu_hour": "0.9", "cpu_hour": "0.08"}, "differs"),
+    ({"gpu_hour": "1", "gib_hour": "0.003"}, "undeclared"),
+]
+
+
+@pytest.mark.parametrize(("resolved", "cause"), CAUSES)
+def test_a_resolved_price_that_was_not_declared_has_a_cause(
+    resolved: dict[str, str], cause: str | None
+) -> None:
+    document = day(
+        prices=[{"flavor": "f", **PRICES}],
+        resolved_prices=[{"cluster": "c", "node": "n1", "flavor": "f", **resolved}],
+    )
+    assert [one["cause"] for one in findings(document, "price_anomaly")] == (
+        [cause] if cause else []
+    )
+
+
 # ---- everything at once ------------------------------------------------------------------------
 def test_a_whole_month_is_the_same_file_as_ever() -> None:
     document = json.loads((GOLDEN / "whole-month.facts.json").read_text())
