@@ -182,6 +182,9 @@ class Selection:
     def own(self) -> tuple[Candidate, ...]:
         """Return the candidates of the preemptor's own queue, in order."""
         queue, policy = self._attempt.queue, self._rights.within_cluster_queue
+        only_lower = policy is WithinClusterQueue.LOWER_PRIORITY
+        if policy is WithinClusterQueue.NEVER or not self._may_hold_any(queue, only_lower):
+            return ()
         works = [
             work
             for work in self._usable(queue)
@@ -193,11 +196,19 @@ class Selection:
 
     def of_borrower(self, queue: QuotaKey) -> tuple[Candidate, ...]:
         """Return what may be reclaimed from another queue, in order; nothing if it lends."""
-        if not self._borrows(queue):
+        only_lower = self._rights.reclaim_within_cohort is not ReclaimWithinCohort.ANY
+        hopeless = only_lower and not self._may_hold_any(queue, only_lower)
+        if hopeless or not self._borrows(queue):
             return ()
         right = PreemptionReason.IN_COHORT_RECLAMATION
         works = (work for work in self._usable(queue) if self._may_reclaim(work))
         return self._sorted([Candidate(work, queue, right) for work in works])
+
+    def _may_hold_any(self, queue: QuotaKey, only_lower: bool) -> bool:
+        """Return whether work that is as little urgent as a victim must be uses what is short."""
+        priority = self._attempt.preemptor.priority - (1 if only_lower else 0)
+        used = self._grounds.running.up_to(queue.name, priority)
+        return any(used[fr] > 0 for fr in self._attempt.contested)
 
     def _climb(self, hierarchy: list[Candidate], priority: list[Candidate]) -> None:
         """Walk up from the queue; what lies beyond a quota that suffices is hierarchy.

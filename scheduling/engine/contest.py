@@ -39,6 +39,8 @@ class Contest:
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
         self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
         self._fair_queues: dict[str, QuotaKey | None] = {}
+        self._moves: dict[QuotaKey, int] = {}  # how often something moved in a tree, by root
+        self._last: dict[str, tuple[int, Rank]] = {}  # ranks, and the moves of the tree then
         self._champions: dict[QuotaKey, str] = {}  # in line, by root
         self._ranks: dict[str, Rank] = {}  # of the champions in line; only their trees change them
 
@@ -57,7 +59,11 @@ class Contest:
 
     def stir(self, queues: Iterable[QuotaKey]) -> None:
         """Note that these queues hold more or less than before."""
-        self._changed.update(queue for queue in queues if self._regime.is_fair(queue))
+        for queue in queues:
+            root = self._ledger.root(queue)
+            self._moves[root] = self._moves.get(root, 0) + 1
+            if self._regime.is_fair(queue):
+                self._changed.add(queue)
 
     def pop(self) -> Workload | None:
         """Return whose turn it is and forget it; None when nobody is left."""
@@ -90,7 +96,8 @@ class Contest:
             return False  # overtaken since it was offered
         del self._champions[root], self._ranks[workload.key]
         usage = self._ask(workload)
-        if usage != champion.usage:  # another flavor asks for less by now
+        same = usage is champion.usage or usage == champion.usage
+        if not same:  # another flavor asks for less by now
             self._enter(queue, workload, usage)
             self._settle()
             return False
@@ -105,7 +112,7 @@ class Contest:
         changed, self._changed = sorted(self._changed), set()
         for queue in changed:
             self._tournament.replay(queue)
-        for root in sorted({self._ledger.root(queue) for queue in changed}):
+        for root in dict.fromkeys(self._ledger.root(queue) for queue in changed):
             champion = self._tournament.champion(root)
             if champion is not None:
                 self._line_up(root, champion)
@@ -133,5 +140,13 @@ class Contest:
         if known is not None:
             return known
         queue = self._books.queue(workload)
-        level = borrow_level(self._books, queue, self._ask(workload)) if queue else 0
-        return Rank(workload.key not in self._claimants, level, *urgency(workload))
+        if queue is None:
+            return Rank(workload.key not in self._claimants, 0, *urgency(workload))
+        moves = self._moves.get(self._ledger.root(queue), 0)
+        last = self._last.get(workload.key)
+        if last is not None and last[0] == moves:
+            return last[1]
+        level = borrow_level(self._books, queue, self._ask(workload))
+        rank = Rank(workload.key not in self._claimants, level, *urgency(workload))
+        self._last[workload.key] = moves, rank
+        return rank

@@ -1,10 +1,8 @@
 """One scheduling cycle as a pure function. Read :func:`decide` first: it is the product."""
 
-from collections.abc import Iterator
-
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
-from scheduling.engine.entries import Entry, find_entry
+from scheduling.engine.entries import Entry, find_entry, out_of_reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
@@ -98,8 +96,9 @@ def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
     state = desk.state
     heads = Contest(state)
-    for line in lines.values():
-        _offer(state, heads, line)
+    strict = {name for name in lines if _is_strict(state, name)}
+    for name, line in lines.items():
+        _offer(desk, heads, line, strict=name in strict)
     parked: set[object] = set()
     while (workload := heads.pop()) is not None:
         assert workload.queue is not None
@@ -107,19 +106,32 @@ def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
         line = lines[workload.queue]
         moves_on = _consider(desk, workload, line, parked)
         heads.stir(desk.stirred())
-        queue = state.platform.cluster_queues[workload.queue]
-        strict = queue.queueing_strategy is QueueingStrategy.STRICT_FIFO
-        if (strict and not moves_on) or desk.work["heads"] >= MAX_HEADS:
+        blocks = workload.queue in strict and not moves_on
+        if blocks or desk.work["heads"] >= MAX_HEADS:
             state.strict[workload.queue] = workload.key
         else:
-            _offer(state, heads, line)
+            _offer(desk, heads, line, strict=workload.queue in strict)
     desk.work["footings"] += heads.played
 
 
-def _offer(state: State, heads: Contest, line: Iterator[str]) -> None:
-    key = next(line, None)
-    if key is not None:
-        heads.offer(state.workloads[key])
+def _is_strict(state: State, queue: str) -> bool:
+    strategy = state.platform.cluster_queues[queue].queueing_strategy
+    return strategy is QueueingStrategy.STRICT_FIFO
+
+
+def _offer(desk: Desk, heads: Contest, line: Walk, *, strict: bool) -> None:
+    """Let the next one stand for its queue, but not in vain: most who wait are out of reach.
+
+    Room only shrinks within a cycle, but for what victims leave to their preemptors.
+    """
+    state = desk.state
+    for key in line:
+        workload = state.workloads[key]
+        if strict or key in state.claims or not out_of_reach(state, state.asking(workload)):
+            heads.offer(workload)
+            return
+        desk.work["passed"] += 1
+        line.park(form_of(workload))
 
 
 def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -> bool:
@@ -149,8 +161,7 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
             # Nobody of this form finds a victim if this one spared nobody, or spared in vain.
             if not state.preemptor.spared or find_entry(state, asking, None, ()) is None:
                 line.park(form)
-    strict = state.platform.cluster_queues[form.queue].queueing_strategy
-    return strict is QueueingStrategy.STRICT_FIFO and state.never(workload)
+    return _is_strict(state, form.queue) and state.never(workload)
 
 
 def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> None:

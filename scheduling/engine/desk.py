@@ -39,6 +39,7 @@ class Desk:
         borrows = self._borrows(workload, assignments, whole)
         queue = books.queue(workload)
         if queue is not None:
+            self._stirred.add(queue)
             self.state.regime.started(queue, books.charge(workload, assignments))
             self.state.doors.charge(workload, books.charge(workload, assignments))
         books.hold(workload, assignments, books.both)
@@ -87,7 +88,7 @@ class Desk:
             self._stirred.add(queue)
 
     def stirred(self) -> set[QuotaKey]:
-        """Return the queues that have lost work since the last question."""
+        """Return the queues that have gained or lost work since the last question."""
         stirred, self._stirred = self._stirred, set()
         return stirred
 

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from scheduling.engine import partial
+from scheduling.engine.books import within
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.snapshot import Assignment, Claim, Workload
 from scheduling.engine.state import State
@@ -45,6 +46,8 @@ def find_entry(
         way = state.chooser.choose(sized, protected)
         return _at_once(state, sized, None, way) or _later(state, sized, protected, way)
 
+    if claim is None and out_of_reach(state, asking):
+        return None
     whole = state.intern(partial.reduced(asking, 0))
     if over_ceiling(state, whole):
         entry = _claimed(state, asking, claim)
@@ -55,6 +58,22 @@ def find_entry(
     if entry is not None or not partial.reducible(asking):
         return entry
     return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
+
+
+def out_of_reach(state: State, asking: Workload) -> bool:
+    """Return whether quota alone refuses, with all victims that there may be: the cheap answer.
+
+    Never said of what fewer pods might get.
+    """
+    books, preemptor = state.books, state.preemptor
+    queue = books.queue(asking)
+    if queue is None or partial.reducible(asking):
+        return False
+    sides = books.coming if state.releasing else books.both
+    for way in preemptor.ways.of(asking, queue):
+        if within(sides, queue, way.usage) or preemptor.may_help(asking, queue, way):
+            return False
+    return True
 
 
 def over_ceiling(state: State, asking: Workload) -> bool:

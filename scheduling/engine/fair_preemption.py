@@ -21,7 +21,8 @@ from scheduling.engine.fairness import Regime
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.journal import Trial
 from scheduling.engine.quota import QuotaKey, QuotaLedger
-from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.shares import borrowing, compared, reaching
+from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tournament import Usage
 
@@ -92,6 +93,26 @@ class FairPreemption:
                 return plan
             spared |= plan.unfair
         return None
+
+    def may_help(
+        self, queue: QuotaKey, usage: Usage, contested: Collection[FlavorResource]
+    ) -> bool:
+        """Return whether any share would let the queue take others' work, before any is looked at.
+
+        Within its nominal quota it may; else somebody at its side must have no smaller share than
+        it would have: no strategy takes from a smaller one. ``usage`` is what it asks for, less
+        what its own work may give. Cost: O(children on its path) shares.
+        """
+        if not borrowing(self._ledger, queue, {fr: usage[fr] for fr in contested}):
+            return True
+        shares = self._regime.shares
+        for node, amounts in reaching(self._ledger, queue, usage):
+            mine = compared(shares.of(node, amounts))
+            parent = self._ledger.nodes[node].parent
+            for other in self._ledger.children.get(parent, ()) if parent else ():
+                if other != node and compared(shares.of(other)) >= mine:
+                    return True
+        return False
 
     def _plan(
         self, attempt: Attempt, grounds: Grounds, spared: Collection[str], fit: Fit

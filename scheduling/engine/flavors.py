@@ -195,8 +195,12 @@ class Assigner:
         Cost: at most ``MAX_STEPS`` placements.
         """
         search = _Search(self, workload, sides, pinned or {}, no_borrowing)
+        if len(workload.pod_sets) == 1:  # by far the most work
+            one = search.alone(workload.pod_sets[0])
+            self.steps += search.steps
+            return None if one is None else (one,)
         found = search.run(list(workload.pod_sets))
-        if found is None and len(workload.pod_sets) > 1:
+        if found is None:
             found = search.run(sorted(workload.pod_sets, key=_demanding))
         self.steps += search.steps
         if found is None:
@@ -212,6 +216,8 @@ def _demanding(pod_set: PodSet) -> tuple[list[int], str]:
 class _Search:
     """One depth-first search over the pod sets of one workload."""
 
+    __slots__ = ("_assigner", "_no_borrowing", "_pinned", "_queue", "_sides", "_workload", "steps")
+
     def __init__(
         self,
         assigner: Assigner,
@@ -224,6 +230,17 @@ class _Search:
         self._pinned, self._no_borrowing = pinned, no_borrowing
         self._queue = assigner.books.queue(workload)
         self.steps = 0
+
+    def alone(self, pod_set: PodSet) -> Assignment | None:
+        """Return the assignment of the only pod set there is."""
+        for option in self._choices(pod_set):
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                return None
+            found = self._place(pod_set, option)
+            if found is not None:
+                return found
+        return None
 
     def run(self, order: list[PodSet]) -> tuple[Assignment, ...] | None:
         """Return one assignment for each pod set of ``order``; try the first pod set first."""

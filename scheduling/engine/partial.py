@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 def reducible(workload: Workload) -> bool:
     """Return whether some pod set is content with fewer pods."""
-    return most_missing(workload) > 0
+    return any(pod_set.min_count is not None and _delta(pod_set) for pod_set in workload.pod_sets)
 
 
 def most_missing(workload: Workload) -> int:

@@ -4,12 +4,11 @@ Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5)
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import isfinite
 
-from scheduling.engine.books import Books, available
+from scheduling.engine.books import Books, available, within
 from scheduling.engine.candidates import (
     Attempt,
     Candidate,
@@ -167,38 +166,61 @@ class Preemptor:
 
     def _attempts(
         self, workload: Workload, queue: QuotaKey, ways: Iterable[Way] | None
-    ) -> Iterable[tuple[Attempt, Way]]:
-        """Return the ways under which eviction may be tried at all, the first few of them."""
-        found = (
-            (Attempt(workload, queue, way.usage, self._contested(queue, way.usage)), way)
-            for way in (self.ways.of(workload, queue) if ways is None else ways)
-        )
-        tried = (pair for pair in found if self._eligible(pair[0]) and self._hopeful(pair[0]))
-        return islice(tried, MAX_COMBINATIONS)
+    ) -> Iterator[tuple[Attempt, Way]]:
+        """Yield the ways under which eviction may be tried at all, the first few of them."""
+        tried = 0
+        for way in self.ways.of(workload, queue) if ways is None else ways:
+            contested = self._contested(queue, way.usage)
+            if self._hopeful(workload, queue, way.usage, contested):
+                tried += 1
+                yield Attempt(workload, queue, way.usage, contested), way
+            if tried >= MAX_COMBINATIONS:
+                return
 
-    def _hopeful(self, attempt: Attempt) -> bool:
+    def may_help(self, workload: Workload, queue: QuotaKey, way: Way) -> bool:
+        """Return whether evictions might let the workload stand this way. Cost: O(columns)."""
+        return self._hopeful(workload, queue, way.usage, self._contested(queue, way.usage))
+
+    def _hopeful(
+        self,
+        workload: Workload,
+        queue: QuotaKey,
+        usage: Mapping[FlavorResource, int],
+        contested: frozenset[FlavorResource],
+    ) -> bool:
         """Return whether victims can make room at all, before anybody is looked at.
 
         The queue's own work may give enough. Others' work is out of reach unless the queue may
         take it while borrowing, or has a better right to it, or gets within its own quota by
-        evicting its own work first.
+        evicting its own work first. Eligibility is that of ``FORMAT`` 5.3.
         """
-        queue, rights = attempt.queue, self._queues[attempt.queue.name].preemption
-        own: Mapping[FlavorResource, int] = {}
-        if rights.within_cluster_queue is not WithinClusterQueue.NEVER:
-            own = self._running.up_to(queue.name, attempt.preemptor.priority)
-        needed = {fr: attempt.usage[fr] - own.get(fr, 0) for fr in attempt.contested}
-        if own and all(n <= self._ledger.available(queue, fr) for fr, n in needed.items()):
+        rights, ledger = self._queues[queue.name].preemption, self._ledger
+        own = self._own(queue, rights.within_cluster_queue, workload.priority)
+        reclaims = rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
+        if reclaims and self._regime.is_fair(queue):
+            least = {fr: amount - own.get(fr, 0) for fr, amount in usage.items()}
+            enough = own and all(least[fr] <= ledger.available(queue, fr) for fr in contested)
+            return bool(enough) or self._fair.may_help(queue, least, contested)
+        if rights.borrow_within_cohort is not BorrowWithinCohort.NEVER:
             return True
-        never = rights.reclaim_within_cohort is ReclaimWithinCohort.NEVER
-        if never or self._ledger.root(queue) == queue:
-            return False
-        borrows = rights.borrow_within_cohort is not BorrowWithinCohort.NEVER
-        if borrows or self._regime.is_fair(queue):
-            return True
-        top = self._ledger.height(self._ledger.root(queue))
-        level = self._ledger.borrow_level
-        return all(level(queue, fr, max(0, n)) < top for fr, n in needed.items())
+        top = ledger.height(ledger.root(queue))
+        enough, near = bool(own), reclaims and top > 0
+        for fr in contested:
+            amount, given = usage[fr], own.get(fr, 0)
+            if not self._entitled(queue, fr, amount):
+                return False
+            enough = enough and amount - given <= ledger.available(queue, fr)
+            near = near and ledger.borrow_level(queue, fr, max(0, amount - given)) < top
+        return enough or near
+
+    def _own(
+        self, queue: QuotaKey, policy: WithinClusterQueue, priority: int
+    ) -> Mapping[FlavorResource, int]:
+        """Return what the queue's own work that may have to go uses, at most."""
+        if policy is WithinClusterQueue.NEVER:
+            return {}
+        equals = policy is WithinClusterQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
+        return self._running.up_to(queue.name, priority if equals else priority - 1)
 
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
@@ -240,22 +262,8 @@ class Preemptor:
     ) -> frozenset[FlavorResource]:
         """Return the columns without enough quota; all of them if only nodes are missing."""
         sides = self._books.coming
-        short = frozenset(
-            fr for fr, amount in usage.items() if amount > available(sides, queue, fr)
-        )
-        return short or frozenset(fr for fr, amount in usage.items() if amount)
-
-    def _eligible(self, attempt: Attempt) -> bool:
-        """Return whether eviction may be tried at all (``FORMAT`` 5.3)."""
-        rights = self._queues[attempt.queue.name].preemption
-        if rights.borrow_within_cohort is not BorrowWithinCohort.NEVER:
-            return True
-        reclaims = rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
-        if reclaims and self._regime.is_fair(attempt.queue):
-            return True
-        return all(
-            self._entitled(attempt.queue, fr, attempt.usage[fr]) for fr in attempt.contested
-        )
+        short = [fr for fr, amount in usage.items() if amount > available(sides, queue, fr)]
+        return frozenset(short) or frozenset(fr for fr, amount in usage.items() if amount)
 
     def _entitled(self, queue: QuotaKey, fr: FlavorResource, amount: int) -> bool:
         """Return whether nothing has to be borrowed from the root: own quota or a subtree's."""
@@ -353,9 +361,11 @@ class Preemptor:
     def _fit(
         self, attempt: Attempt, pinned: Mapping[str, Option], *, borrowing: bool
     ) -> tuple[Assignment, ...] | None:
+        coming = self._books.coming
+        if not within(coming, attempt.queue, attempt.usage):
+            return None
         self.trials += 1
         nominal_only = frozenset() if borrowing else attempt.contested
-        coming = self._books.coming
         return self._assigner.assign(attempt.preemptor, coming, pinned, nominal_only)
 
     def _evict(self, candidate: Candidate) -> None:

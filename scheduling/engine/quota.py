@@ -74,6 +74,11 @@ class QuotaLedger:
         over = self._used[cell.place] - cell.promised
         return max(0, over)
 
+    def above(self, key: QuotaKey, fr: FlavorResource, more: int) -> int:
+        """Return how much of the node's usage would lie above its promise with ``more`` taken."""
+        cell = self._line(key, fr)[0]
+        return max(0, self._used[cell.place] + more - cell.promised)
+
     def spare(self, key: QuotaKey, fr: FlavorResource) -> int:
         """Return the unused part of what the node never lends."""
         cell = self._line(key, fr)[0]

@@ -29,9 +29,9 @@ class Yields:
     def add(self, workload: Workload) -> None:
         """Note a workload that runs, and what it holds."""
         assert workload.admission is not None
-        held = _counts(standing(workload))
-        if held != _counts(workload.admission.assignments):
-            self._now[workload.key] = held
+        held, granted = standing(workload), workload.admission.assignments
+        if held is not granted and _counts(held) != _counts(granted):
+            self._now[workload.key] = _counts(held)
         if workload.key in self._now or workload.key in self.before:
             self._running[workload.key] = workload
 

@@ -49,7 +49,7 @@ def reaching(
 
 def borrowing(ledger: QuotaLedger, node: QuotaKey, usage: Mapping[FlavorResource, int]) -> bool:
     """Return whether the node, with ``usage`` more, borrows in any of these columns."""
-    return any(ledger.used(node, fr) + n > ledger.promised(node, fr) for fr, n in usage.items())
+    return not all(ledger.fits_in(node, fr, amount) for fr, amount in usage.items())
 
 
 class Shares:
@@ -70,9 +70,8 @@ class Shares:
             return NO_SHARE
         more, borrowed = more or {}, dict[str, int]()
         for fr in self._columns_of(self._ledger.root(key)):
-            used = self._ledger.used(key, fr) + more.get(fr, 0)
-            over = used - self._ledger.promised(key, fr) if used else 0
-            if over > 0:
+            over = self._ledger.above(key, fr, more.get(fr, 0))
+            if over:
                 borrowed[fr.resource] = borrowed.get(fr.resource, 0) + over
         if not borrowed:
             return NO_SHARE

@@ -10,7 +10,7 @@ Source: ``admission.md`` K37, K38, section 5 C.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
 
 def standing(workload: Workload) -> tuple[Assignment, ...]:
@@ -20,13 +20,19 @@ def standing(workload: Workload) -> tuple[Assignment, ...]:
     """
     if workload.admission is None:
         return ()
-    granted = workload.admission.assignments
-    wanted = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    granted, pod_sets = workload.admission.assignments, workload.pod_sets
+    if not workload.reclaimable and all(map(_is_whole, granted, pod_sets)):
+        return granted
+    wanted = {pod_set.name: pod_set.count for pod_set in pod_sets}
     if not workload.reclaimable and all(
         a.count <= wanted.get(a.pod_set, a.count) for a in granted
     ):
         return granted
     return tuple(_held(a, wanted.get(a.pod_set, a.count), workload.reclaimable) for a in granted)
+
+
+def _is_whole(granted: Assignment, asked: PodSet) -> bool:
+    return granted.pod_set == asked.name and granted.count <= asked.count
 
 
 def _held(assignment: Assignment, wanted: int, finished: Mapping[str, int]) -> Assignment:

@@ -144,7 +144,7 @@ class State:
         else:
             books.hold(workload, assignments, books.both)
             books.stay(workload, assignments)
-            self._run(workload)
+            self._run(workload, assignments)
 
     def _stir(self, workload: Workload) -> None:
         """Note that what the workload holds has changed, for those who remember use."""
@@ -159,9 +159,8 @@ class State:
         else:
             self.lines.add(workload)
 
-    def _run(self, workload: Workload) -> None:
-        charge = self.books.charge(workload, standing(workload))
-        self.running.add(workload, charge)
+    def _run(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
+        self.running.add(workload, self.books.charge(workload, held))
         self.yields.add(workload)
         queue = self.platform.cluster_queues.get(workload.queue or "")
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
@@ -224,14 +223,15 @@ class State:
         self.waiting.pop(workload.key, None)
         admitted = replace(workload, admission=Admission(self.now, assignments))
         self.workloads[workload.key] = admitted
-        if (held := standing(admitted)) != assignments:
+        held = standing(admitted)
+        if held is not assignments:
             self.books.leave(workload, assignments)
             self.books.drop(workload, assignments, (self.books.now,))
             self.books.hold(admitted, held, self.books.both)
             self.books.stay(admitted, held)
         self.wards.touch(workload.queue)
         self._stir(workload)
-        self._run(admitted)
+        self._run(admitted, held)
 
     def retire(self, key: str) -> None:
         """Let a workload be gone whose pods a copy has taken over; its quota is free."""

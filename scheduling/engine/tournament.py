@@ -6,7 +6,6 @@ which it comes; the winner goes up (``FORMAT.md`` 6.2, ``admission.md`` 3.5). Fo
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
@@ -25,8 +24,7 @@ class Footing(NamedTuple):
     figure: Figure
 
 
-@dataclass(frozen=True, slots=True)
-class Contender(Generic[T]):
+class Contender(NamedTuple, Generic[T]):
     """The head of a queue. ``urgency`` decides between equal footings; no two are the same."""
 
     queue: QuotaKey
