@@ -5,6 +5,7 @@ pods of an evicted workload stand no longer, and topology is ignored. Data and i
 ``data/kueue-perf/README.md`` of the shared folder; anchors: ``performance.md`` 2.4.
 """
 
+import gc
 import heapq
 import math
 import time
@@ -231,7 +232,11 @@ def _class(key: str) -> str:
 
 def play(load: Load) -> Replay:
     """Replay a load. Raises AssertionError where usage is not conserved or work is lost."""
-    replay = _Player(load).play()
+    player = _Player(load)
+    gc.collect()
+    gc.freeze()  # the load itself is no part of what is measured
+    replay = player.play()
+    gc.unfreeze()
     lost = len(load.arrivals) - replay.finished
     assert not lost, f"{lost} workloads never finished"
     return replay

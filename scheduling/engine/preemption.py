@@ -267,7 +267,8 @@ class Preemptor:
 
     def _entitled(self, queue: QuotaKey, fr: FlavorResource, amount: int) -> bool:
         """Return whether nothing has to be borrowed from the root: own quota or a subtree's."""
-        if amount <= max(self._ledger.promised(queue, fr), self._ledger.available(queue, fr)):
+        ledger = self._ledger
+        if amount <= ledger.promised(queue, fr) or amount <= ledger.available(queue, fr):
             return True
         top = self._ledger.height(self._ledger.root(queue))
         return self._ledger.borrow_level(queue, fr, amount) < top

@@ -218,8 +218,8 @@ def _preemption(dice: Dice) -> Preemption:
 
 def _workload(dice: Dice, number: int, setting: Setting) -> Workload:
     queue = dice.one(*QUEUES, *QUEUES, None) if setting.nodes else dice.one(*QUEUES)
-    sets = [_pods(dice, "main", setting)]
-    if dice.now_and_then(4):
+    sets = [_pods(dice, "main", setting, number)]
+    if dice.now_and_then(12 if setting.contended else 4):
         sets.append(_pods(dice, "lead", setting))
     return Workload(
         key=f"w{number:02}",
@@ -234,9 +234,9 @@ def _workload(dice: Dice, number: int, setting: Setting) -> Workload:
     )
 
 
-def _pods(dice: Dice, name: str, setting: Setting) -> PodSet:
+def _pods(dice: Dice, name: str, setting: Setting, number: int = 0) -> PodSet:
     if setting.contended:
-        return PodSet(name, dice.number(1, 3), {GPU: dice.one(1, 1, 1, 2)})
+        return PodSet(name, dice.number(1, 1 + number // 3), {GPU: 1})  # the later, the larger
     requests = {GPU: dice.one(1, 2, 1, 1, 4, 0)}
     if dice.now_and_then(3):
         requests[CPU] = dice.one(500, 1000, 2000)

@@ -9,6 +9,8 @@ from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.invariants import violations
 from scheduling.engine.snapshot import Snapshot, Workload
 from scheduling.engine.state import State
+from scheduling.engine.tree import queue_key
+from tests.engine.builders import H100, RECLAIM_LOWER, pods, world
 from tests.engine.strategies import worlds
 
 
@@ -84,3 +86,30 @@ def _live_on(state: State, draw, number: int) -> None:
             state.put(grown(draw, work, number))
         else:
             state.drop(key)
+
+
+def test_what_is_kept_for_a_difference_ends_with_its_original():
+    made = world().nodes(2).queue("cq", 6, None, preemption=RECLAIM_LOWER)
+    made.running("old", "cq", pods(4), on={"h100-node-01": 4})
+    made.running("other", "cq", gpus=2, on={"h100-node-02": 1})
+    made.pending("new", "cq", pods(6), priority=9, replaces="old")
+    state = State(made.build())
+    advance(state, state.now)
+    assert state.claims.keys() == {"new"}
+    state.drop("old")
+    assert state.claims.keys() == frozenset()
+    desk = advance(state, state.now)
+    assert [move.workload for move in desk.moves] == []  # six pods wait for the other to leave
+    state.drop("other")
+    (admit,) = advance(state, state.now).moves
+    assert (admit.workload, admit.assignments[0].count) == ("new", 6)
+
+
+def test_what_had_finished_before_an_admission_is_charged_neither_then_nor_later():
+    made = world().queue("cq", 4, None).pending("w", "cq", pods(4), reclaimable={"main": 3})
+    state = State(made.build())
+    advance(state, state.now)
+    used = state.books.now.ledger.used
+    assert used(queue_key("cq"), H100) == 1
+    state.drop("w")
+    assert used(queue_key("cq"), H100) == 0

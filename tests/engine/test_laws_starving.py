@@ -98,10 +98,15 @@ def generous(snapshot: Snapshot) -> Snapshot:
 
 
 def owners_kept_out(snapshot: Snapshot) -> list[str]:
-    """Who would stay within the nominal quota of its queue, and waits all the same."""
-    usage = usage_of(snapshot)
+    """Who would stay within the nominal quota of its queue, and waits all the same.
+
+    Whoever has been evicted may not strike back (``decisions.md`` 4.7): it is left out.
+    """
+    usage, hunted = usage_of(snapshot), dict(snapshot.memory.evicted_by)
     found = []
     for work in heads_and_more(snapshot):
+        if work.key in hunted:
+            continue
         queue = snapshot.cluster_queues[work.queue or ""]
         for option in options(queue, work.pod_sets[0]):
             if not may_use(snapshot, work.pod_sets[0], option.values()):

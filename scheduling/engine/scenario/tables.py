@@ -1,11 +1,14 @@
-"""What is wrong in the quota tables of a scenario (``admission.md`` K2, K4, K5)."""
+"""What is wrong in the quota tables of a scenario (``admission.md`` K2).
+
+Limits without a cohort or parent are no contradiction: they have no effect (``FORMAT.md`` 4.1).
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 from scheduling.engine.scenario.fields import Problem
 from scheduling.engine.scenario.script import Event, Scenario
-from scheduling.engine.snapshot import ClusterQueue, Cohort, FlavorResource, Quota
+from scheduling.engine.snapshot import ClusterQueue, FlavorResource
 
 Unknown = Callable[[str, str], bool]  # name, part of the scenario
 
@@ -19,7 +22,6 @@ def contradictions(scenario: Scenario, unknown: Unknown) -> Iterator[Problem]:
         for name in sorted({fr.flavor for fr in cohort.quotas}):
             if unknown(name, "flavors"):
                 yield Problem(f"cohorts[{i}].resource_groups", f"unknown flavor {name!r}")
-        yield from _limits_of_root(cohort, f"cohorts[{i}].resource_groups")
     for i, event in enumerate(scenario.events):
         if event.column is not None:
             yield from _of_edit(event, event.column, f"events[{i}]", scenario)
@@ -40,25 +42,6 @@ def _of_queue(queue: ClusterQueue, unknown: Unknown) -> Iterator[Problem]:
                 yield Problem(f"{path}.name", f"unknown flavor {flavor.flavor!r}")
             if flavor.flavor and flavors[flavor.flavor] > 1:
                 yield Problem(f"{path}.name", f"{flavor.flavor!r} is there twice")
-            for resource, quota in flavor.quotas.items():
-                yield from limits(quota, f"{path}.resources.{resource}", alone=not queue.cohort)
-
-
-def limits(quota: Quota, path: str, *, alone: bool) -> Iterator[Problem]:
-    """Yield the limits of a queue's line that mean nothing; ``alone``: it has no cohort."""
-    if alone and quota.borrowing_limit is not None:
-        yield Problem(f"{path}.borrowing_limit", "must not be there without a cohort")
-    if alone and quota.lending_limit is not None:
-        yield Problem(f"{path}.lending_limit", "must not be there without a cohort")
-    elif quota.lending_limit is not None and quota.lending_limit > quota.nominal:
-        yield Problem(f"{path}.lending_limit", "must not be above nominal")
-
-
-def _limits_of_root(cohort: Cohort, path: str) -> Iterator[Problem]:
-    for fr, quota in sorted(cohort.quotas.items()) if cohort.parent is None else ():
-        if quota.borrowing_limit is not None or quota.lending_limit is not None:
-            message = f"limits of {fr.resource} on {fr.flavor} mean nothing without a parent"
-            yield Problem(path, message)
 
 
 def _of_edit(
@@ -70,4 +53,3 @@ def _of_edit(
     if column not in queue.quotas:
         where = f"{column.resource!r} of flavor {column.flavor!r}"
         yield Problem(f"{path}.resource", f"the queue has no quota for {where}")
-    yield from limits(event.quota, path, alone=not queue.cohort)

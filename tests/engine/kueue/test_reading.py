@@ -113,14 +113,6 @@ def test_a_good_one() -> None:
             "flavors[0].topology: unknown topology 't'",
         ),
         (
-            {"cluster_queues": [queue("a", 4, limits={"borrowing_limit": 1})]},
-            f"{FLAVOR}.resources.gpu.borrowing_limit: must not be there without a cohort",
-        ),
-        (
-            {"cluster_queues": [queue("a", 4, "co", limits={"lending_limit": 5})]},
-            f"{FLAVOR}.resources.gpu.lending_limit: must not be above nominal",
-        ),
-        (
             {"cluster_queues": [queue("a", 10**30)]},
             f"{FLAVOR}.resources.gpu.nominal: must not be above 9223372036854775807",
         ),
@@ -135,10 +127,6 @@ def test_a_good_one() -> None:
         (
             {"cluster_queues": [queue("", 4)]},
             "cluster_queues[0].name: must not be empty",
-        ),
-        (
-            {"cohorts": [{"name": "c", "resource_groups": [LIMITED]}]},
-            "cohorts[0].resource_groups: limits of gpu on h100 mean nothing without a parent",
         ),
         (
             {"workloads": [work("x", 2, pods={"min_count": 3})]},
@@ -266,3 +254,9 @@ def test_what_only_follows_from_another_problem_is_not_told_again() -> None:
 @pytest.mark.parametrize("value", [None, 3, [], "text"])
 def test_what_is_no_object_is_refused(value: Any) -> None:
     assert problems(value) == [": must be an object"]
+
+
+def test_limits_that_have_no_effect_are_no_contradiction():
+    made = platform([queue("a", 4, limits={"borrowing_limit": 1, "lending_limit": 5})], [])
+    made["cohorts"] = [{"name": "c", "resource_groups": [LIMITED]}]
+    assert read_scenario(made).queues[0].name == "a"
