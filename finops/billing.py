@@ -6,24 +6,19 @@ so that doing it twice, or two at once, gives the same rows.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
+from collections.abc import Iterable
+from datetime import datetime
 from decimal import Decimal
-from fractions import Fraction
 from typing import cast
 
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from finops.allocation import bill as allocation
-from finops.allocation.apportion import apportion
-from finops.allocation.facts import Facts, policy_in_force
+from finops.allocation.encoding import shown_number
 from finops.allocation.facts import IdlePolicy as AllocationPolicy
-from finops.allocation.metering import clip, cut_by_day, hours_between
-from finops.allocation.money import ZERO, InvalidFieldError
-from finops.allocation.pricing import PriceList
-from finops.loader import OPEN, first_metered_at, has_facts, load_facts, stale_periods
+from finops.drafts import ContradictionError, Draft, DraftLine, draft
+from finops.loader import OPEN, MonthFacts, first_metered_at, has_facts, load_facts, stale_periods
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy
 from finops.words import KINDS
@@ -34,7 +29,6 @@ from gpuplatform.common.problems import Problem, Rejected
 from queues.models import Team, User
 
 CENTRAL = ""
-WHOLE_CLUSTER = ""  # the pool of lines that name no flavor
 logger = logging.getLogger(__name__)
 READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
 Amounts = dict[str, dict[str, str]]
@@ -52,7 +46,7 @@ def rebuild_draft(name: str, *, now: datetime | None = None) -> BillingPeriod:
     try:
         with transaction.atomic():
             return _rebuild(_ensure_period(month_asked), now)
-    except InvalidFieldError as error:
+    except ContradictionError as error:
         raise _contradiction(month_asked, error) from error
 
 
@@ -125,7 +119,7 @@ def _rebuild(period: BillingPeriod, now: datetime) -> BillingPeriod:
     return period
 
 
-def _contradiction(asked: Month, error: InvalidFieldError) -> Rejected:
+def _contradiction(asked: Month, error: ContradictionError) -> Rejected:
     """Leave a finding that the month cannot be billed, and return the refusal."""
     numbers = {"field": error.field, "problem": error.message}
     with transaction.atomic():
@@ -169,48 +163,43 @@ def _ensure_period(found: Month) -> BillingPeriod:
     return period
 
 
-def _replace(period: BillingPeriod, facts: Facts) -> None:
+def _replace(period: BillingPeriod, facts: MonthFacts) -> None:
     """Write bills, lines and findings of ``period`` in place of those that were there."""
     # The same words on both sides; a test compares them.
-    policy = policy_in_force(cast("AllocationPolicy", period.idle_policy))
-    month_bill = allocation.month_bill(facts, policy)
-    assert sum((line.amount for line in month_bill.lines), Decimal(0)) == month_bill.totals.total
+    made = draft(facts, cast("AllocationPolicy", period.idle_policy))
     Bill.objects.filter(period=period).delete()
     Finding.objects.filter(period=period).delete()
-    _write_bills(period, facts, month_bill)
+    _write_bills(period, made)
     Finding.objects.bulk_create(
         Finding(
             period=period,
             code=found.code,
             severity=found.level,
             subject=" ".join(f"{key}={value}" for key, value in sorted(found.subject.items())),
-            numbers={key: str(number) for key, number in found.numbers.items()},
+            numbers={name: shown_number(name, number) for name, number in found.numbers.items()},
         )
-        for found in month_bill.findings
+        for found in made.findings
     )
-    period.capacity_cost = month_bill.totals.total
-    hours = (row.capacity for row in month_bill.gpu_hours)
-    period.capacity_gpu_hours = sum(hours, Decimal(0))
+    period.capacity_cost = made.total
+    period.capacity_gpu_hours = made.capacity_hours
     period.save(update_fields=["capacity_cost", "capacity_gpu_hours"])
 
 
-def _write_bills(period: BillingPeriod, facts: Facts, month_bill: allocation.MonthBill) -> None:
-    lines_by_team: dict[str, list[allocation.BillLine]] = {CENTRAL: []}
-    lines_by_team |= {team: [] for team in month_bill.totals.teams}
-    for line in month_bill.lines:
-        lines_by_team[line.team or CENTRAL].append(line)
+def _write_bills(period: BillingPeriod, made: Draft) -> None:
+    lines_by_team: dict[str, list[DraftLine]] = {CENTRAL: []}
+    lines_by_team |= {team: [] for team in made.teams}
+    for line in made.lines:
+        lines_by_team[line.key.team].append(line)
     for lines in lines_by_team.values():
-        lines.sort(key=lambda line: READING_ORDER.index(line.kind))
-    idle_by_day = _idle_by_day(facts, month_bill)
-    queues_by_team = _cost_by_queue(facts, month_bill)
+        lines.sort(key=lambda line: READING_ORDER.index(line.key.kind))
     teams = {team.name: team for team in Team.objects.filter(name__in=lines_by_team)}
     bills = {
         name: Bill(
             period=period,
             team=teams.get(name),
             total=sum((line.amount for line in lines), Decimal("0.00")),
-            by_day=_by_day(lines, idle_by_day, facts),
-            by_queue=queues_by_team.get(name, {}),
+            by_day=_by_day(lines),
+            by_queue={queue: str(cents) for queue, cents in made.by_queue.get(name, {}).items()},
         )
         for name, lines in lines_by_team.items()
     }
@@ -222,95 +211,30 @@ def _write_bills(period: BillingPeriod, facts: Facts, month_bill: allocation.Mon
     )
 
 
-def _row(bill: Bill, number: int, line: allocation.BillLine) -> BillLine:
+def _row(bill: Bill, number: int, line: DraftLine) -> BillLine:
     return BillLine(
         bill=bill,
         number=number,
-        kind=line.kind,
-        bucket=line.bucket or "",
-        flavor=line.flavor or "",
-        lender=line.lender or "",
-        quantity=line.quantity,
+        kind=line.key.kind,
+        bucket=line.key.bucket,
+        flavor=line.key.flavor,
+        lender=line.key.lender,
+        quantity=line.hours,
         unit_price=line.unit_price,
         amount=line.amount,
-        currency=line.currency,
-        policy=line.policy,
+        currency=bill.period.currency,
+        policy=bill.period.idle_policy,
     )
 
 
-# ---- days and queues -------------------------------------------------------------------------
-def _by_day(
-    lines: list[allocation.BillLine],
-    idle_by_day: Mapping[str, Mapping[date, Fraction]],
-    facts: Facts,
-) -> Amounts:
-    """Return day -> kind -> amount. Use knows its days; idle falls as its pool's does."""
+def _by_day(lines: list[DraftLine]) -> Amounts:
+    """Return day -> kind -> amount; the days add up to the lines."""
     amounts: dict[str, dict[str, Decimal]] = defaultdict(lambda: defaultdict(Decimal))
     for line in lines:
-        for day, amount in _days_of(line, idle_by_day.get(line.flavor or "", {}), facts):
+        for day, amount in line.days.items():
             if amount:
-                amounts[day.isoformat()][line.kind] += amount
+                amounts[day.isoformat()][line.key.kind] += amount
     return {
         day: {kind: digits(amount) for kind, amount in sorted(kinds.items())}
         for day, kinds in sorted(amounts.items())
     }
-
-
-def _days_of(
-    line: allocation.BillLine, idle: Mapping[date, Fraction], facts: Facts
-) -> Iterator[tuple[date, Decimal]]:
-    if line.days:
-        yield from ((part.day, part.amount) for part in line.days)
-    elif any(idle.values()):
-        yield from apportion(line.amount, idle).items()
-    else:
-        *_rest, (day, _window) = cut_by_day(facts.period.window, facts.period.time_zone)
-        yield day, line.amount
-
-
-def _idle_by_day(
-    facts: Facts, month_bill: allocation.MonthBill
-) -> dict[str, dict[date, Fraction]]:
-    """Return pool -> day -> cost of what was paid for and not used, never below zero."""
-    cost: dict[str, dict[date, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    prices = PriceList(facts.prices)
-    for fact in facts.capacity:
-        window = clip(fact.start, fact.end, facts.period.window)
-        for piece in prices.pieces(fact.flavor, window) if window else ():
-            for day, part in cut_by_day(piece.window, facts.period.time_zone):
-                hours = hours_between(part.start, part.end)
-                for pool in {fact.flavor, WHOLE_CLUSTER}:
-                    cost[pool][day] += piece.cost(fact.gpus * hours)
-    for line in month_bill.lines:
-        for day_part in line.days:
-            for pool in {line.flavor or WHOLE_CLUSTER, WHOLE_CLUSTER}:
-                cost[pool][day_part.day] -= Fraction(day_part.amount)
-    return {
-        flavor: {day: max(ZERO, amount) for day, amount in days.items()}
-        for flavor, days in cost.items()
-    }
-
-
-def _cost_by_queue(facts: Facts, month_bill: allocation.MonthBill) -> dict[str, dict[str, str]]:
-    """Return team -> queue -> cost of use; the queues of a team add up to its lines of use."""
-    exact: dict[str, dict[str, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
-    prices = PriceList(facts.prices)
-    for use in facts.usage:
-        window = clip(use.start, use.end, facts.period.window)
-        for piece in prices.pieces(use.flavor, window) if window else ():
-            exact[use.team or CENTRAL][use.queue] += piece.cost(use.gpus * piece.hours)
-    direct: dict[str, Decimal] = defaultdict(Decimal)
-    for line in month_bill.lines:
-        if line.origin == "direct":
-            direct[line.team or CENTRAL] += line.amount
-    return {
-        team: {queue: str(cents) for queue, cents in _split(direct[team], queues).items()}
-        for team, queues in exact.items()
-    }
-
-
-def _split(total: Decimal, queues: Mapping[str, Fraction]) -> dict[str, Decimal]:
-    """Split a team's cost of use among its queues, scaled by the cents that rounding moved."""
-    if not any(queues.values()):
-        return dict.fromkeys(queues, Decimal("0.00"))
-    return apportion(total, queues)

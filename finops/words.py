@@ -18,9 +18,14 @@ BUCKETS: dict[str, str | Promise] = {
     "idle": _("idle"),
     "idle_unattributed": _("idle that nobody used"),
     "over_allocation": _("use beyond capacity"),
+    "unmeasured": _("time that was not loaded"),
     "platform": _("the platform"),
-    "unallocated_label": _("namespace without an owner"),
+    "preempted_work": _("evicted work that nobody pays"),
+    "unallocated_namespace": _("namespace without an owner"),
+    "unallocated_label": _("use without queue, namespace or owner"),
     "unallocated_queue": _("queue without a team"),
+    "unmounted_storage": _("storage that no pod mounts"),
+    "unallocated_tokens": _("tokens without a team"),
     "unknown_team": _("unknown team"),
 }
 # What a policy does, as the sentence that stands beside its name (``IdlePolicy.label``).

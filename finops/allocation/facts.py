@@ -1,222 +1,317 @@
-"""The facts a bill is made of: frozen, checked when built, names as in conformance FORMAT.md 1.
+"""The facts of one period, as `conformance/finops/FORMAT.md` 1 names them; frozen.
 
-Windows are half-open ``[start, end)``; ``end=None`` goes on past the period. Instants must
-be aware and are kept in UTC, because Python subtracts two datetimes of one zone by wall clock.
+Instants are whole microseconds since 1970-01-01T00:00Z. A window is half-open
+``[start, end)``; a bound that is None lies outside every period. Quantities and prices are
+exact: whole numbers, or fractions where they are not whole. Money is in the period's currency.
+Facts are read from JSON by ``reading``, or built from rows; ``checks`` finds what contradicts.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
-from itertools import pairwise
-from typing import Literal, get_args
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from collections.abc import Mapping as MappingABC
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Literal
 
-from finops.allocation.money import InvalidFieldError, require_count, require_decimal
+Instant = int
+Number = int | Fraction
 
-Holding = Literal["nominal", "borrowed", "unmanaged"]
+UsageSource = Literal["scheduler", "opencost"]
 IdlePolicy = Literal["separate", "hidden", "proportional", "even", "owner", "owner_net"]
-IdleScope = Literal["flavor", "cluster"]
+IdleScope = Literal["cluster", "node"]
+IdleBasis = Literal["period", "day"]
+PreemptedPolicy = Literal["borrower", "not_charged", "reclaimer"]
+TokenWeight = Literal["spend", "tokens", "gpu_seconds"]
+TokensWithoutTeam = Literal["bucket", "owner"]
+Detail = Literal["none", "workload"]
+AccountingMode = Literal["showback", "chargeback"]
+MappingKind = Literal["namespace", "label", "annotation", "litellm_team", "queue"]
+NamespaceBilling = Literal["direct", "serving_shared", "serving_priced", "external"]
+SharingMethod = Literal["even", "weighted", "fixed"]
+TokenStatus = Literal["success", "failure"]
+LoadSource = Literal["usage", "iron", "tokens"]
+
+Texts = MappingABC[str, str]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A half-open stretch of time in UTC."""
+def instant(moment: datetime) -> Instant:
+    """Return an aware ``moment`` in microseconds since 1970, whatever its zone."""
+    return (moment - _EPOCH) // _MICROSECOND
 
-    start: datetime
-    end: datetime
+
+def moment(at: Instant) -> datetime:
+    """Return the instant ``at`` in UTC."""
+    return _EPOCH + at * _MICROSECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What is billed together; days are days of ``time_zone``.
+    """What is billed together; days are local days of ``time_zone``."""
 
-    For a bill "so far" pass a period that ends now: this package has no clock.
-    """
-
-    start: datetime
-    end: datetime
+    start: Instant
+    end: Instant
     time_zone: str = "UTC"
     currency: str = "EUR"
-
-    def __post_init__(self) -> None:
-        _keep_window_in_utc(self)
-        if not self.currency:
-            raise InvalidFieldError("currency", "must not be empty")
-        try:
-            ZoneInfo(self.time_zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise InvalidFieldError("time_zone", f"unknown: {self.time_zone!r}") from error
-
-    @property
-    def window(self) -> Window:
-        """The period as a window."""
-        return Window(self.start, self.end)
-
-
-@dataclass(frozen=True, slots=True)
-class PriceFact:
-    """Price of one GPU-hour of a flavor while in force, in the period's currency."""
-
-    flavor: str
-    gpu_hour: Decimal
-    start: datetime
-    end: datetime | None = None
-    currency: str | None = None
-
-    def __post_init__(self) -> None:
-        _keep_window_in_utc(self)
-        object.__setattr__(self, "gpu_hour", require_decimal("gpu_hour", self.gpu_hour))
-
-
-@dataclass(frozen=True, slots=True)
-class CapacityFact:
-    """GPUs of a node that are paid for, whoever uses them."""
-
-    node: str
-    flavor: str
-    gpus: int
-    start: datetime
-    end: datetime | None = None
-
-    def __post_init__(self) -> None:
-        _keep_window_in_utc(self)
-        require_count("gpus", self.gpus)
-
-
-@dataclass(frozen=True, slots=True)
-class UsageFact:
-    """GPUs held by a workload.
-
-    ``holding`` says on whose quota: the queue's own nominal, borrowed from the queue
-    ``lender`` (None = from nobody's quota), or unmanaged, past all queues. A workload that
-    is partly borrowed is two facts. ``team`` is None when no mapping names an owner.
-    """
-
-    workload: str
-    team: str | None
-    queue: str
-    flavor: str
-    gpus: int
-    holding: Holding
-    lender: str | None
-    start: datetime
-    end: datetime | None = None
-
-    def __post_init__(self) -> None:
-        _keep_window_in_utc(self)
-        require_count("gpus", self.gpus)
-        _require_choice("holding", self.holding, get_args(Holding))
-        if self.team == "":
-            raise InvalidFieldError("team", "must not be empty; None means no owner")
-        if self.lender is not None and self.holding != "borrowed":
-            raise InvalidFieldError("lender", f"given for GPUs held as {self.holding}")
-
-
-@dataclass(frozen=True, slots=True)
-class QuotaFact:
-    """Nominal GPUs of a queue; only the owner policies ask for it."""
-
-    queue: str
-    team: str | None
-    flavor: str
-    nominal: int
-    start: datetime
-    end: datetime | None = None
-
-    def __post_init__(self) -> None:
-        _keep_window_in_utc(self)
-        require_count("nominal", self.nominal)
-        if self.team == "":
-            raise InvalidFieldError("team", "must not be empty; None means no owner")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How idle capacity is paid (finops.md 2.8).
+    """The choices of the bill; ``borrow_surcharge`` is a factor, ``lender_credit`` a part."""
 
-    ``idle_scope`` is the pool idle is counted and shared in: each flavor alone, or all
-    flavors of the cluster together (OpenCost's rule).
-    """
-
+    usage_source: UsageSource = "scheduler"
     idle: IdlePolicy = "separate"
-    idle_scope: IdleScope = "flavor"
+    idle_scope: IdleScope = "cluster"
+    idle_basis: IdleBasis = "period"
+    preempted: PreemptedPolicy = "borrower"
+    borrow_surcharge: Number = 1
+    lender_credit: Number = 0
+    token_weight: TokenWeight = "spend"  # noqa: S105 - no password, a way to weigh
+    tokens_without_team: TokensWithoutTeam = "bucket"
+    detail: Detail = "none"
 
-    def __post_init__(self) -> None:
-        _require_choice("idle", self.idle, get_args(IdlePolicy))
-        _require_choice("idle_scope", self.idle_scope, get_args(IdleScope))
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Who gets a bill; name and cost centre are carried, not used."""
+
+    id: str
+    name: str | None = None
+    cost_center: str | None = None
+    accounting_mode: AccountingMode = "showback"
 
 
-def policy_in_force(idle: IdlePolicy) -> Policy:
-    """Return the whole policy that the product bills ``idle`` with.
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """To which team a namespace, label, annotation, LiteLLM team or queue belongs, and when."""
 
-    What is shared is shared over the whole cluster (decisions.md 6, FORMAT.md 1); idle that
-    stays a row of its own is shown flavor by flavor.
+    kind: MappingKind
+    value: str
+    team: str
+    cluster: str | None = None
+    key: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceMode:
+    """How a namespace is billed while in force; ``direct`` where nothing is said."""
+
+    namespace: str
+    mode: NamespaceBilling
+    cluster: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Which namespace serves a model group, with its benchmark tokens per second."""
+
+    model_group: str
+    cluster: str
+    namespace: str
+    tokens_per_second: Number | None = None
+    gpus: Number | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Prices of one hour of a GPU, a CPU and a GiB on a flavor, while in force."""
+
+    flavor: str
+    gpu_hour: Number
+    cpu_hour: Number = 0
+    gib_hour: Number = 0
+    currency: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPrice:
+    """What the cost source really applied on a node."""
+
+    cluster: str
+    node: str
+    flavor: str
+    gpu_hour: Number
+    cpu_hour: Number | None = None
+    gib_hour: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What stands on a node and is paid for, whoever uses it."""
+
+    cluster: str
+    node: str
+    flavor: str
+    gpus: Number
+    start: Instant
+    cpus: Number = 0
+    memory_gib: Number = 0
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run of a workload held. ``admitted`` None = from its beginning.
+
+    ``preempted`` says that this run ended in eviction; ``reclaimed_by`` is the team it went to.
     """
-    return Policy(idle, "cluster" if idle in {"proportional", "even"} else "flavor")
+
+    workload: str
+    cluster: str
+    flavor: str
+    gpus: Number
+    start: Instant
+    queue: str | None = None
+    namespace: str | None = None
+    labels: Texts = field(default_factory=dict)
+    annotations: Texts = field(default_factory=dict)
+    node: str | None = None
+    cpus: Number = 0
+    memory_gib: Number = 0
+    end: Instant | None = None
+    admitted: Instant | None = None
+    preempted: bool = False
+    reclaimed_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """GPUs promised to a queue; a limit of None is unlimited. ``cohort`` is the root cohort."""
+
+    cluster: str
+    queue: str
+    flavor: str
+    nominal: Number
+    cohort: str | None = None
+    borrowing_limit: Number | None = None
+    lending_limit: Number | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iron:
+    """A row of OpenCost; its hours and costs are spread evenly over its window."""
+
+    cluster: str
+    start: Instant
+    end: Instant
+    node: str | None = None
+    namespace: str | None = None
+    labels: Texts = field(default_factory=dict)
+    annotations: Texts = field(default_factory=dict)
+    gpu_hours: Number = 0
+    gpu_cost: Number = 0
+    cpu_cost: Number = 0
+    ram_cost: Number = 0
+    pv_cost: Number = 0
+    network_cost: Number = 0
+    lb_cost: Number = 0
+    currency: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """A request, or a UTC day of requests, as LiteLLM counted it; exactly one of at and day."""
+
+    model_group: str
+    at: Instant | None = None
+    day: Instant | None = None
+    request_id: str | None = None
+    team_id: str | None = None
+    key_alias: str | None = None
+    tags: tuple[str, ...] = ()
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    spend: Number = 0
+    cache_hit: bool = False
+    status: TokenStatus = "success"
+    currency: str | None = None
+
+    @property
+    def instant(self) -> Instant:
+        """When it counts: a day's row counts at 00:00Z of that day."""
+        found = self.day if self.at is None else self.at
+        assert found is not None, "checks: a row has an instant or a day"
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPrice:
+    """Price of a million tokens of a model group, while in force."""
+
+    model_group: str
+    input_per_million: Number
+    output_per_million: Number
+    currency: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A window that a source was really loaded for; ``cluster`` None = every cluster."""
+
+    source: LoadSource
+    start: Instant
+    end: Instant
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedItem:
+    """A monthly amount, or a namespace, that all teams carry; exactly one of the two."""
+
+    id: str
+    method: SharingMethod
+    amount: Number | None = None
+    namespace: str | None = None
+    cluster: str | None = None
+    percentages: MappingABC[str, Number] = field(default_factory=dict)
+    currency: str | None = None
+    start: Instant | None = None
+    end: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """A correction of a closed month, in whole cents, of any sign."""
+
+    id: str
+    team: str
+    amount: Number
+    reason: str
+    currency: str | None = None
+    original_line: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything one bill depends on. The order of rows means nothing.
-
-    ``teams`` are the teams that get a bill; usage of another one lands in the bucket
-    ``unknown_team``. Empty = whoever appears in usage or quotas.
-    """
+    """Everything one bill depends on. The order of rows means nothing."""
 
     period: Period
-    prices: tuple[PriceFact, ...]
-    capacity: tuple[CapacityFact, ...]
-    usage: tuple[UsageFact, ...]
-    quotas: tuple[QuotaFact, ...] = ()
-    teams: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        # Two prices or twice the same node would be billed twice; nobody could see it later.
-        _refuse_overlap("prices", ((fact.flavor, fact) for fact in self.prices))
-        _refuse_overlap("capacity", ((f"{f.node}/{f.flavor}", f) for f in self.capacity))
-        _refuse_overlap("quotas", ((f"{f.queue}/{f.flavor}", f) for f in self.quotas))
-        if any(price.currency not in {None, self.period.currency} for price in self.prices):
-            raise InvalidFieldError(
-                "prices", f"currency is not the period's {self.period.currency}"
-            )
-
-    @property
-    def billed_teams(self) -> frozenset[str]:
-        """The teams that can have lines of their own."""
-        if self.teams:
-            return frozenset(self.teams)
-        seen = [fact.team for fact in self.usage] + [fact.team for fact in self.quotas]
-        return frozenset(team for team in seen if team is not None)
-
-
-Dated = PriceFact | CapacityFact | UsageFact | QuotaFact
-
-
-def _keep_window_in_utc(fact: Period | Dated) -> None:
-    for field in ("start", "end"):
-        instant = getattr(fact, field)
-        if instant is None:
-            continue
-        if instant.utcoffset() is None:
-            raise InvalidFieldError(field, "must have a time zone")
-        object.__setattr__(fact, field, instant.astimezone(UTC))
-    if fact.end is not None and fact.end <= fact.start:
-        raise InvalidFieldError("end", "must be after start")
-
-
-def _require_choice(field: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InvalidFieldError(field, f"must be one of {', '.join(choices)}, not {value!r}")
-
-
-def _refuse_overlap(field: str, rows: Iterable[tuple[str, Dated]]) -> None:
-    by_key: dict[str, list[Dated]] = defaultdict(list)
-    for key, fact in rows:
-        by_key[key].append(fact)
-    for key, facts in by_key.items():
-        facts.sort(key=lambda fact: fact.start)
-        for earlier, later in pairwise(facts):
-            if earlier.end is None or earlier.end > later.start:
-                raise InvalidFieldError(field, f"{key} overlaps from {later.start.isoformat()}")
+    teams: tuple[Team, ...]
+    policy: Policy = field(default_factory=Policy)
+    mappings: tuple[Mapping, ...] = ()
+    namespaces: tuple[NamespaceMode, ...] = ()
+    deployments: tuple[Deployment, ...] = ()
+    prices: tuple[Price, ...] = ()
+    resolved_prices: tuple[ResolvedPrice, ...] = ()
+    capacity: tuple[Capacity, ...] = ()
+    usage: tuple[Usage, ...] = ()
+    quotas: tuple[Quota, ...] = ()
+    iron: tuple[Iron, ...] = ()
+    tokens: tuple[TokenUse, ...] = ()
+    token_prices: tuple[TokenPrice, ...] = ()
+    loads: tuple[Load, ...] = ()
+    shared: tuple[SharedItem, ...] = ()
+    adjustments: tuple[Adjustment, ...] = ()

@@ -1,110 +1,147 @@
-"""What finance must look at before it believes a bill (FORMAT.md 6, findings)."""
+"""What finance must look at before it believes a bill (FORMAT.md 6, findings). Exact."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from finops.allocation.facts import CapacityFact, Facts, UsageFact
-from finops.allocation.metering import clip, gpu_hours
-from finops.allocation.money import HOURS_PLACES, ZERO, round_half_up
-from finops.allocation.pricing import PriceList
-from finops.allocation.tally import UNALLOCATED, Ledger, Tally
+from finops.allocation.direct import Used
+from finops.allocation.facts import Number
+from finops.allocation.ground import Ground
+from finops.allocation.idle import Idle, over_allocated
+from finops.allocation.lines import Line
+from finops.allocation.memo import Memo
+from finops.allocation.money import exact_sum
+from finops.allocation.places import NOBODYS
+from finops.allocation.timeline import hours
+from finops.allocation.unit_cost import UnitCost
+
+Level = Literal["info", "warning", "critical"]
 
 OVER_ALLOCATION_TOLERANCE = Fraction(5, 1000)
 UNALLOCATED_TOLERANCE = Fraction(5, 100)
-
-AMOUNT_PLACES = 6
-RATIO_PLACES = 4
+HOURS_TOLERANCE = Fraction(2, 100)
+DRIFT_WARNING = Fraction(5, 100)
+DRIFT_CRITICAL = Fraction(15, 100)
+DRIFT_IRON = 50  # below this much iron, or this many tokens, a drift means nothing
+DRIFT_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to look at: ``subject`` says where, ``numbers`` how much."""
+    """One thing to look at: ``subject`` says where, ``numbers`` how much, exactly."""
 
     code: str
-    level: Literal["info", "warning", "critical"]
-    subject: Mapping[str, str]
-    numbers: Mapping[str, Decimal]
+    level: Level
+    subject: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, Number] = field(default_factory=dict)
+    cause: str | None = None
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """The order of findings: code, subject, numbers, and the cause as the last key."""
+        subject, numbers = sorted(self.subject.items()), sorted(self.numbers.items())
+        return (self.code, subject, numbers, self.cause or "")
 
 
-def bill_findings(
-    facts: Facts, capacity: Mapping[str, Tally], ledger: Ledger
-) -> tuple[Finding, ...]:
-    """Return all findings, sorted by code and subject."""
-    total = sum((tally.cost for tally in capacity.values()), ZERO)
-    found = [
-        *_unpriced(facts),
-        *_over_allocation(ledger, total),
-        *_unallocated(ledger, total),
-        *_unknown_teams(facts),
-    ]
-    return tuple(sorted(found, key=lambda one: (one.code, sorted(one.subject.items()))))
+def missing_coverage(ground: Ground) -> Iterator[Finding]:
+    """Yield the hours that a source was not loaded; only sources that say what was loaded."""
+    period = ground.facts.period
+    clusters = sorted({row.cluster for row in ground.facts.capacity})
+    for source in ground.loaded.sources:
+        for cluster in [""] if source == "tokens" else clusters:
+            covered = ground.loaded.coverage(source, cluster).within(period)
+            missing = period.end - period.start - sum(one.end - one.start for one in covered)
+            if missing:
+                subject = {"source": source} | ({"cluster": cluster} if cluster else {})
+                yield Finding("missing_coverage", "critical", subject, {"hours": hours(missing)})
 
 
-def _unpriced(facts: Facts) -> Iterator[Finding]:
-    """Hours without a price cost nothing on the bill, which is never what was meant."""
-    prices = PriceList(facts.prices)
-    hours: dict[tuple[str, str], Fraction] = {}
-    rows: list[tuple[str, CapacityFact | UsageFact]] = [
-        *(("capacity", fact) for fact in facts.capacity),
-        *(("usage", fact) for fact in facts.usage),
-    ]
-    for source, fact in rows:
-        window = clip(fact.start, fact.end, facts.period.window)
-        for piece in prices.pieces(fact.flavor, window) if window else ():
-            if piece.unit_price is None and fact.gpus:
-                key = (source, fact.flavor)
-                hours[key] = hours.get(key, ZERO) + fact.gpus * piece.hours
-    for (source, flavor), unpriced in hours.items():
-        subject = {"flavor": flavor, "source": source}
-        numbers = {"gpu_hours": round_half_up(unpriced, HOURS_PLACES)}
-        yield Finding("unpriced", "critical", subject, numbers)
-
-
-def _over_allocation(ledger: Ledger, total: Fraction) -> Iterator[Finding]:
-    for key, tally in ledger.items():
-        if key.kind != "over_allocation" or not (tally.cost or tally.gpu_hours):
-            continue
-        ratio = -tally.cost / total if total else None
-        is_small = ratio is not None and ratio <= OVER_ALLOCATION_TOLERANCE
-        yield Finding(
-            "over_allocation",
-            "info" if is_small else "warning",
-            {"flavor": key.flavor, "resource": "gpu"} if key.flavor else {"resource": "gpu"},
-            _amount_and_ratio(-tally.cost, ratio),
+def over_allocation(ground: Ground, idle: Idle) -> Iterator[Finding]:
+    """Yield where more was charged than stands there."""
+    for (cluster, node, resource), amount in over_allocated(ground, idle).items():
+        stands = sum(
+            cost
+            for pool, cost in idle.capacity.items()
+            if pool.cluster == cluster
+            and pool.resource == resource
+            and (pool.node == node or _is_owned(ground, resource))
         )
+        ratio = Fraction(amount) / stands if stands else None
+        is_small = ratio is not None and ratio <= OVER_ALLOCATION_TOLERANCE
+        subject = {"cluster": cluster, "resource": resource} | ({"node": node} if node else {})
+        numbers = {"amount": amount} | ({} if ratio is None else {"ratio": ratio})
+        yield Finding("over_allocation", "info" if is_small else "warning", subject, numbers)
 
 
-def _unallocated(ledger: Ledger, total: Fraction) -> Iterator[Finding]:
-    amount = sum(
-        (tally.cost for key, tally in ledger.items() if key.account in UNALLOCATED),
-        ZERO,
-    )
+def _is_owned(ground: Ground, resource: str) -> bool:
+    """Whether idle is counted by owner: then it is by cluster, whatever the scope."""
+    return resource == "gpu" and ground.facts.policy.idle in {"owner", "owner_net"}
+
+
+def unallocated(lines: Iterable[Line]) -> Iterator[Finding]:
+    """Yield what nobody could be named for, against the total."""
+    listed = list(lines)
+    amount = exact_sum(Fraction(one.amount) for one in listed if one.account in NOBODYS)
+    total = exact_sum(Fraction(one.amount) for one in listed)
     if not amount:
         return
     ratio = amount / total if total else None
     is_small = ratio is not None and abs(ratio) <= UNALLOCATED_TOLERANCE
-    level: Literal["warning", "critical"] = "warning" if is_small else "critical"
-    yield Finding("unallocated", level, {}, _amount_and_ratio(amount, ratio))
+    numbers = {"amount": amount} | ({} if ratio is None else {"ratio": ratio})
+    yield Finding("unallocated", "warning" if is_small else "critical", {}, numbers)
 
 
-def _unknown_teams(facts: Facts) -> Iterator[Finding]:
-    """Name the teams that hold GPUs and are on nobody's list."""
-    hours: dict[str, Fraction] = {}
-    billed_teams = facts.billed_teams
-    for use in facts.usage:
-        if use.team is not None and use.team not in billed_teams:
-            held = gpu_hours(use.gpus, use.start, use.end, facts.period.window)
-            hours[use.team] = hours.get(use.team, ZERO) + held
-    for team in [team for team, held in hours.items() if held]:
-        numbers = {"gpu_hours": round_half_up(hours[team], HOURS_PLACES)}
-        yield Finding("unknown_team", "warning", {"team": team}, numbers)
+def quotas(ground: Ground) -> Iterator[Finding]:
+    """Yield promises beyond capacity, and borrowing beyond its limit."""
+    for metered in ground.metered:
+        place = {"cluster": metered.cluster, "flavor": metered.flavor}
+        beyond = sum(totals.overcommitted for totals in metered.slots.values())
+        if beyond:
+            yield Finding("overcommitted", "info", place, {"gpu_hours": hours(beyond)})
+        by_queue: dict[str, Number] = {}
+        for (queue, _), record in metered.queues.items():
+            by_queue[queue] = by_queue.get(queue, 0) + record.beyond_limit
+        for queue, over in by_queue.items():
+            if over:
+                subject = place | {"queue": queue}
+                yield Finding(
+                    "borrow_limit_exceeded", "warning", subject, {"gpu_hours": hours(over)}
+                )
 
 
-def _amount_and_ratio(amount: Fraction, ratio: Fraction | None) -> dict[str, Decimal]:
-    numbers = {"amount": round_half_up(amount, AMOUNT_PLACES)}
-    if ratio is not None:
-        numbers["ratio"] = round_half_up(ratio, RATIO_PLACES)
-    return numbers
+def hours_differ(used: Used) -> Iterator[Finding]:
+    """Yield the teams whose hours our metering and OpenCost count differently."""
+    has_rows = any(hours_of for hours_of in used.iron_hours.values())
+    has_usage = bool(used.metered_hours)
+    if not (has_rows and has_usage):
+        return
+    for account in used.metered_hours.keys() | used.iron_hours.keys():
+        ours = used.metered_hours.get(account, Fraction(0))
+        theirs = used.iron_hours.get(account, Fraction(0))
+        if account.is_bucket or abs(ours - theirs) <= max(Fraction(1), HOURS_TOLERANCE * ours):
+            continue
+        numbers = {"scheduler": ours, "opencost": theirs}
+        yield Finding("hours_differ", "warning", {"team": account.name}, numbers)
+
+
+def drift(memo: Memo) -> Iterator[Finding]:
+    """Yield models and teams whose tokens bring back another sum than their iron costs."""
+    for name, costs in (("model_group", memo.models), ("team", memo.teams)):
+        for cost in costs:
+            level = _drift_level(cost)
+            if level and cost.drift is not None:
+                numbers = {
+                    "token_cost": cost.token_cost,
+                    "iron": cost.iron_direct,
+                    "drift": cost.drift,
+                }
+                yield Finding("drift", level, {name: cost.name}, numbers)
+
+
+def _drift_level(cost: UnitCost) -> Level | None:
+    if cost.iron_direct < DRIFT_IRON or cost.tokens < DRIFT_TOKENS or cost.drift is None:
+        return None
+    if abs(cost.drift) > DRIFT_CRITICAL:
+        return "critical"
+    return "warning" if abs(cost.drift) > DRIFT_WARNING else None

@@ -1,100 +1,202 @@
-"""What was paid for and not used, and who pays it (finops.md 2, FORMAT.md 3.2).
+"""What is paid for and not used, by pool, and who bears it (FORMAT.md 3.2)."""
 
-Idle of a pool is its capacity cost minus the cost of its use, exact, over the whole period.
-"""
-
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import date
 from fractions import Fraction
+from typing import NamedTuple
 
-from finops.allocation.facts import Facts, Policy
-from finops.allocation.money import ZERO
-from finops.allocation.ownership import owner_idle
-from finops.allocation.pricing import PriceList
-from finops.allocation.tally import (
-    IDLE,
-    IDLE_UNATTRIBUTED,
-    OVER_ALLOCATION,
-    Account,
-    Ledger,
-    LineKey,
-    Tally,
-    team_account,
-)
+from finops.allocation import places
+from finops.allocation.direct import Used
+from finops.allocation.facts import Number
+from finops.allocation.ground import Ground
+from finops.allocation.ledger import Ledger, LineKey, Pool, Resource
+from finops.allocation.loans import Metered
+from finops.allocation.money import ZERO, exact_sum
+from finops.allocation.places import Place
+from finops.allocation.timeline import hours
 
 
-def idle_ledger(
-    facts: Facts,
-    policy: Policy,
-    prices: PriceList,
-    capacity: Mapping[str, Tally],
-    direct: Ledger,
-) -> Ledger:
-    """Return the idle and over-allocation lines under ``policy``.
+class Weigher(NamedTuple):
+    """Who weighs in a pool: a place, with each of its namespaces on its own."""
 
-    ``capacity`` has the hours and cost of each flavor that is paid for, ``direct`` the lines
-    of use. The cost of the returned lines is exactly capacity cost minus direct cost.
-    """
-    if policy.idle in {"owner", "owner_net"}:
-        return owner_idle(facts, prices, repay_lent=policy.idle == "owner")
-    ledger = Ledger()
-    for pool, rest in _unused_by_pool(policy, capacity, direct).items():
-        if rest.cost < 0 or (not rest.cost and rest.gpu_hours < 0):
-            # Nobody's use is scaled down: the excess is shown, and looked into (finops.md 2.5).
-            key = LineKey("over_allocation", OVER_ALLOCATION, "over_allocation", pool)
-            _put(ledger, key, rest)
-        elif policy.idle in {"separate", "hidden"}:
-            _put(ledger, LineKey("idle", IDLE, "idle", pool), rest)
+    place: Place
+    cluster: str
+    namespace: str
+
+
+class Share(NamedTuple):
+    """A part of a pool's idle that a weigher would bear under ``proportional``."""
+
+    pool: Pool
+    weigher: Weigher
+    amount: Number
+
+
+class Idle:
+    """Capacity cost, and what of it stands idle, by pool; negative where too much was used."""
+
+    def __init__(self, ground: Ground, used: Used) -> None:
+        self.capacity = _capacity(ground)
+        self._weights: dict[Pool, dict[Weigher, Number]] = defaultdict(lambda: defaultdict(int))
+        direct: dict[Pool, Number] = defaultdict(int)
+        for (pool, place, key), tally in used.direct.items():
+            direct[pool] += tally.amount
+            self._weights[pool][Weigher(place, key.cluster, key.namespace)] += tally.amount
+        self.amounts = {
+            pool: self.capacity.get(pool, 0) - direct.get(pool, 0)
+            for pool in sorted(self.capacity.keys() | direct.keys())
+        }
+
+    def shares(self, pool: Pool) -> Iterator[Share]:
+        """Yield who bears the idle of a pool, by direct cost where that is positive."""
+        weights = {who: cost for who, cost in self._weights[pool].items() if cost > 0}
+        total = exact_sum(weights.values())
+        for who, cost in weights.items():
+            yield Share(pool, who, self.amounts[pool] * cost / total)
+
+    def proportional(self) -> Iterator[Share]:
+        """Yield all shares of loaded pools, whatever the policy (FORMAT.md 6, memo)."""
+        for pool, amount in self.amounts.items():
+            if pool.is_loaded and amount > 0:
+                yield from self.shares(pool)
+
+
+def _capacity(ground: Ground) -> dict[Pool, Number]:
+    cost: dict[Pool, Number] = defaultdict(int)
+    for row in ground.facts.capacity:
+        for slot, length in ground.slots.of(row):
+            price = ground.price(row.flavor, slot)
+            parts: tuple[tuple[Resource, Number], ...] = (
+                ("gpu", row.gpus * price.gpu_hour),
+                ("cpu", row.cpus * price.cpu_hour),
+                ("memory", row.memory_gib * price.gib_hour),
+            )
+            for resource, per_hour in parts:
+                if per_hour:
+                    pool = ground.pool(row.cluster, row.node, slot, resource)
+                    cost[pool] += hours(per_hour * length)
+    return cost
+
+
+def share_idle(ground: Ground, idle: Idle, ledger: Ledger) -> None:
+    """Write the idle of every pool into ``ledger`` as the policy wants it."""
+    policy = ground.facts.policy.idle
+    is_owned = policy in {"owner", "owner_net"}
+    if is_owned:
+        for metered in ground.metered:
+            _owned(ground, metered, ledger)
+    for pool, amount in idle.amounts.items():
+        if is_owned and pool.resource == "gpu":
+            continue
+        if amount < 0:
+            _add(ledger, "over_allocation", pool.cluster, amount)
+        elif not pool.is_loaded:
+            _add(ledger, "unmeasured", pool.cluster, amount)
+        elif policy == "proportional":
+            _by_cost(idle, pool, ledger)
+        elif policy == "even":
+            _evenly(ground, pool, amount, ledger)
         else:
-            weights = _weights(facts, policy, direct, pool)
-            _share(ledger, pool, rest, weights)
-    return ledger
+            _add(ledger, "idle", pool.cluster, amount)
 
 
-def pool_of(flavor: str, policy: Policy) -> str:
-    """Return the pool a flavor's idle is counted in; the cluster is the nameless one."""
-    return flavor if policy.idle_scope == "flavor" else ""
+_CENTRAL = {
+    "idle": ("idle", places.IDLE),
+    "idle_unattributed": ("idle", places.IDLE_UNATTRIBUTED),
+    "over_allocation": ("over_allocation", places.OVER_ALLOCATION),
+    "unmeasured": ("unmeasured", places.UNMEASURED),
+}
 
 
-def _unused_by_pool(
-    policy: Policy, capacity: Mapping[str, Tally], direct: Ledger
-) -> dict[str, Tally]:
-    """Return capacity minus use; negative where more was used than there was."""
-    unused: dict[str, Tally] = {}
-    signed = [(flavor, tally, 1) for flavor, tally in capacity.items()]
-    signed += [(key.flavor, tally, -1) for key, tally in direct.items()]
-    for flavor, tally, sign in signed:
-        rest = unused.setdefault(pool_of(flavor, policy), Tally())
-        rest.add(sign * tally.gpu_hours, sign * tally.cost)
-        rest.unit_prices |= tally.unit_prices
-    return unused
+def _add(ledger: Ledger, line_type: str, cluster: str, amount: Number) -> None:
+    """Add a central line; its bucket has its name."""
+    origin, account = _CENTRAL[line_type]
+    ledger.add(origin, account, LineKey(line_type, cluster=cluster), amount)  # type: ignore[arg-type]
 
 
-def _weights(facts: Facts, policy: Policy, direct: Ledger, pool: str) -> dict[Account, Fraction]:
-    """Return the share of each account: equal for teams, or by direct cost in the pool.
-
-    Buckets take part in the proportional split: what nobody owns causes idle like the rest.
-    """
-    if policy.idle == "even":
-        return {team_account(team): Fraction(1) for team in facts.billed_teams}
-    weights: dict[Account, Fraction] = {}
-    for key, tally in direct.items():
-        if pool_of(key.flavor, policy) == pool:
-            weights[key.account] = weights.get(key.account, ZERO) + tally.cost
-    return weights
+def _by_cost(idle: Idle, pool: Pool, ledger: Ledger) -> None:
+    shares = list(idle.shares(pool))
+    if not shares:
+        _add(ledger, "idle_unattributed", pool.cluster, idle.amounts[pool])
+    for share in shares:
+        key = LineKey("idle_share", cluster=pool.cluster)
+        ledger.add("idle", share.weigher.place, key, share.amount)
 
 
-def _share(ledger: Ledger, pool: str, rest: Tally, weights: Mapping[Account, Fraction]) -> None:
-    weight_sum = sum(weights.values(), ZERO)
-    if not weight_sum:
-        # Nobody used the pool: sharing would have to invent a payer (finops.md 2.2).
-        _put(ledger, LineKey("idle", IDLE_UNATTRIBUTED, "idle_unattributed", pool), rest)
-        return
-    for account, weight in weights.items():
-        part = weight / weight_sum
-        _put(ledger, LineKey("idle", account, "idle_share", pool), rest, part)
+def _evenly(ground: Ground, pool: Pool, amount: Number, ledger: Ledger) -> None:
+    teams = ground.facts.teams
+    key = LineKey("idle_share", cluster=pool.cluster)
+    if not teams:  # facts from rows may know none
+        _add(ledger, "idle_unattributed", pool.cluster, amount)
+    for team in teams:
+        ledger.add("idle", places.team(team.id), key, Fraction(amount) / len(teams))
 
 
-def _put(ledger: Ledger, key: LineKey, rest: Tally, part: Fraction = Fraction(1)) -> None:
-    tally = ledger[key]
-    tally.add(rest.gpu_hours * part, rest.cost * part)
-    tally.unit_prices |= rest.unit_prices
+# ---- owners pay ------------------------------------------------------------------------------
+def _owned(ground: Ground, metered: Metered, ledger: Ledger) -> None:
+    """Charge GPU idle instant by instant to the queues that were promised it."""
+    cluster = metered.cluster
+    for (queue, slot), record in metered.queues.items():
+        if record.net_idle or record.lent:
+            _owned_by(ground, metered, queue, slot, ledger)
+    for slot, totals in metered.slots.items():
+        if not (totals.unquota or totals.over):
+            continue
+        price = ground.price(metered.flavor, slot).gpu_hour
+        line_type = "idle" if _is_loaded(ground, cluster, slot) else "unmeasured"
+        _add(ledger, line_type, cluster, hours(totals.unquota) * price)
+        _add(ledger, "over_allocation", cluster, -hours(totals.over) * price)
+
+
+def _owned_by(ground: Ground, metered: Metered, queue: str, slot: int, ledger: Ledger) -> None:
+    record = metered.queues[queue, slot]
+    cluster = metered.cluster
+    price = ground.price(metered.flavor, slot).gpu_hour
+    owner = ground.owners.of_queue(cluster, queue, ground.start(slot))
+    key = LineKey("idle_owned", cluster=cluster, queue=queue, flavor=metered.flavor)
+    key = key._replace(unit_price=price)
+    net_idle, lent = hours(record.net_idle), hours(record.lent)
+    if not _is_loaded(ground, cluster, slot):
+        _add(ledger, "unmeasured", cluster, net_idle * price)
+        net_idle = ZERO
+    if ground.facts.policy.idle == "owner":
+        income = key._replace(line_type="loan_income")
+        ledger.add("idle", places.PLATFORM, income, -lent * price, lent)
+    else:
+        lent = ZERO
+    ledger.add("idle", owner, key, (net_idle + lent) * price, net_idle + lent)
+
+
+def _is_loaded(ground: Ground, cluster: str, slot: int) -> bool:
+    return ground.loaded.billed(cluster, ground.start(slot))
+
+
+def idle_by_day(ground: Ground, used: Used) -> dict[str, dict[date, Number]]:
+    """Return by cluster and local day what was paid for and not used, in money; any sign."""
+    found: dict[str, dict[date, Number]] = defaultdict(lambda: defaultdict(int))
+    if not ground.dates:
+        return {}
+    for row in ground.facts.capacity:
+        for slot, length in ground.slots.of(row):
+            price = ground.price(row.flavor, slot).gpu_hour
+            found[row.cluster][ground.dates[slot]] += hours(row.gpus * price * length)
+    for (pool, _, _), tally in used.direct.items():
+        for day, part in tally.days.items():
+            found[pool.cluster][day] -= part.amount
+    return {cluster: dict(days) for cluster, days in found.items()}
+
+
+def over_allocated(ground: Ground, idle: Idle) -> Mapping[tuple[str, str, Resource], Number]:
+    """Return what was charged beyond capacity, by cluster, node and resource; positive."""
+    found: dict[tuple[str, str, Resource], Number] = defaultdict(int)
+    is_owned = ground.facts.policy.idle in {"owner", "owner_net"}
+    for pool, amount in idle.amounts.items():
+        if amount < 0 and not (is_owned and pool.resource == "gpu"):
+            found[pool.cluster, pool.node, pool.resource] -= amount
+    for metered in ground.metered if is_owned else ():
+        for slot, totals in metered.slots.items():
+            if totals.over:
+                price = ground.price(metered.flavor, slot).gpu_hour
+                found[metered.cluster, "", "gpu"] += hours(totals.over) * price
+    return found

@@ -1,7 +1,9 @@
 """Exact numbers: rounding once, at the edge, and refusal of anything inexact."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
+from math import lcm
 
 CENT = Decimal("0.01")
 ZERO = Fraction(0)
@@ -10,6 +12,24 @@ HOURS_PLACES = 6  # quantities of a bill line
 RATE_PLACES = 8  # prices as stored, NUMERIC(18,8)
 
 Exact = Decimal | Fraction | int
+
+
+def exact(value: Decimal) -> Fraction | int:
+    """Return a decimal number as it is, whole where it is whole."""
+    found = Fraction(value)
+    return found.numerator if found.denominator == 1 else found
+
+
+def exact_sum(values: Iterable[Fraction | int]) -> Fraction:
+    """Return the sum of exact numbers; of none, zero.
+
+    Over one common denominator: reducing after each of many additions is what would cost.
+    """
+    listed = list(values)
+    common = lcm(*(value.denominator for value in listed))
+    return Fraction(
+        sum(value.numerator * (common // value.denominator) for value in listed), common
+    )
 
 
 class InvalidFieldError(ValueError):

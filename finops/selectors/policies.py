@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import cast
 
-from finops.allocation.bill import month_bill
-from finops.allocation.facts import Facts, policy_in_force
 from finops.allocation.facts import IdlePolicy as AllocationPolicy
-from finops.loader import load_facts
+from finops.drafts import CENTRAL, draft
+from finops.loader import MonthFacts, load_facts
 from finops.models.bills import IdlePolicy
 from finops.selectors.bills import NOTHING, MonthView
 from gpuplatform.common import clock
@@ -64,10 +63,7 @@ def policy_comparison(view: MonthView) -> PolicyComparison:
     return PolicyComparison(names, rows, sum(now, NOTHING))
 
 
-def _accounts(facts: Facts, policy: IdlePolicy, view: MonthView) -> list[Decimal]:
+def _accounts(facts: MonthFacts, policy: IdlePolicy, view: MonthView) -> list[Decimal]:
     """Return what each account of the month comes to under ``policy``, in the month's order."""
-    totals = month_bill(facts, policy_in_force(cast("AllocationPolicy", policy.value))).totals
-    return [
-        totals.teams.get(one.team.name, NOTHING) if one.team else totals.central
-        for one in view.bills
-    ]
+    made = draft(facts, cast("AllocationPolicy", policy.value))
+    return [made.of(one.team.name if one.team else CENTRAL) for one in view.bills]

@@ -311,8 +311,14 @@ PRICES: dict[str, Reason] = {
         _("The month cannot be billed anew, metering contradicts itself: {field} {problem}."),
         _("Correct the metering rows; until then the last draft stands."),
     ),
-    "unknown_team": Reason(
+    "overcommitted": Reason(
+        INFO,
+        _("Quotas promise {gpu_hours} GPU-hours more than were there."),
+        _("Compare the sum of nominal quotas with the capacity of the flavor."),
+    ),
+    "borrow_limit_exceeded": Reason(
         WARNING,
-        _("{gpu_hours} GPU-hours were used by a team that gets no bill."),
+        _("{gpu_hours} GPU-hours were borrowed beyond the queue's borrowing limit."),
+        _("A limit that was cut under running work is a debt until that work ends."),
     ),
 }

@@ -173,7 +173,7 @@ def test_use_without_a_team_goes_to_the_owner_of_its_namespace_or_to_a_named_buc
     billing.rebuild_draft("2026-06", now=AFTER)
     assert totals()["ia"] == Decimal("604.80") + 14
     stray = BillLine.objects.get(bill__team=None, kind="unmanaged")
-    assert (stray.bucket, stray.amount) == ("unallocated_label", Decimal("7.00"))
+    assert (stray.bucket, stray.amount) == ("unallocated_namespace", Decimal("7.00"))
     assert Finding.objects.filter(code="unallocated").exists()
 
 

@@ -1,0 +1,74 @@
+"""Dated prices to facts of a bill: a flavor's own, the one for all, and where none is."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+
+from finops.allocation.facts import Capacity, Instant, Period, Usage, instant
+from finops.allocation.facts import Price as PriceFact
+from finops.allocation.money import exact
+from finops.allocation.timeline import Coverage, Span, hours, inside, span
+from finops.models import Price
+from finops.models.prices import PriceUnit
+from finops.specs import EVERY_FLAVOR
+
+
+def price_facts(period: Period, flavors: Iterable[str]) -> Iterator[PriceFact]:
+    """Yield the prices of each flavor; where it has none of its own, the price for all."""
+    rows = Price.objects.filter(unit=PriceUnit.GPU_HOUR, currency=period.currency)
+    facts = [_price_fact(row) for row in rows]
+    shared = [price for price in facts if price.flavor == EVERY_FLAVOR]
+    for flavor in sorted(set(flavors)):
+        own = [price for price in facts if price.flavor == flavor != EVERY_FLAVOR]
+        yield from own
+        for gap in Coverage(span(price) for price in own).gaps(_window(period)):
+            for price in shared:
+                part = inside(price, replace(period, start=gap.start, end=gap.end))
+                if part is not None:
+                    yield replace(price, flavor=flavor, start=part.start, end=part.end)
+
+
+def free_fillers(
+    period: Period, prices: Iterable[PriceFact], flavors: Iterable[str]
+) -> Iterator[PriceFact]:
+    """Yield a price of 0 for the time in which a flavor has none."""
+    covered: dict[str, Coverage] = defaultdict(Coverage)
+    for price in prices:
+        covered[price.flavor].add(span(price))
+    for flavor in sorted(set(flavors)):
+        for gap in covered[flavor].gaps(_window(period)):
+            yield PriceFact(flavor, 0, start=gap.start, end=gap.end)
+
+
+def unpriced(
+    period: Period,
+    fillers: Iterable[PriceFact],
+    sources: Mapping[str, Sequence[Capacity | Usage]],
+) -> dict[tuple[str, str], Fraction]:
+    """Return the GPU-hours that fillers cover, by source and flavor."""
+    found: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+    for filler in fillers:
+        gap = Period(filler.start or period.start, filler.end or period.end)
+        for source, rows in sources.items():
+            for row in rows:
+                part = inside(row, gap) if row.flavor == filler.flavor else None
+                if part is not None:
+                    found[source, filler.flavor] += hours(row.gpus * (part.end - part.start))
+    return {key: held for key, held in found.items() if held}
+
+
+def _window(period: Period) -> Span:
+    return Span(period.start, period.end)
+
+
+def _price_fact(row: Price) -> PriceFact:
+    return PriceFact(
+        row.subject, exact(row.amount), start=instant(row.valid_from), end=end_of(row.valid_to)
+    )
+
+
+def end_of(ended_at: datetime | None) -> Instant | None:
+    """Return when a row ends; None goes on."""
+    return None if ended_at is None else instant(ended_at)
