@@ -21,6 +21,8 @@ from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUE
 __all__ = ["ERROR", "INFO", "REGISTRY", "WARNING", "Reason"]
 
 AMOUNTS = (
+    "borrowed_before",
+    "borrowed_after",
     "needed",
     "available",
     "need",

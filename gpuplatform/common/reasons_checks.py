@@ -254,6 +254,14 @@ PROMISES: dict[str, Reason] = {
     "EDIT_SPARES": Reason(
         INFO, _("Without this edit {count} would be evicted in the next cycle: {names}.")
     ),
+    "EDIT_CUTS_LOAN": Reason(
+        WARNING,
+        _("By this edit {queue} borrows {borrowed_after} of {flavor}, not {borrowed_before}."),
+    ),
+    "EDIT_GIVES_LOAN": Reason(
+        INFO,
+        _("By this edit {queue} borrows {borrowed_after} of {flavor}, not {borrowed_before}."),
+    ),
     "EDIT_TOO_LARGE_TO_COMPARE": Reason(
         INFO, _("With {count} workloads only the next cycle can tell who starts and who goes.")
     ),

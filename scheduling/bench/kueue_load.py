@@ -252,7 +252,7 @@ def bench(data: Mapping[str, Any], *, all_pending: bool, fair: bool, repeat: int
     many = play(read_load(data, all_pending=True, fair=fair, times=10))
     per_admission = best.cpu_s / best.admissions * 1e6
     makespan = calm.makespan_ms / load.bound_ms
-    ratio = _units(many) / _units(few)
+    ratio = units(many) / units(few)
     goals = [
         Goal("us-per-admission-floor", per_admission, FLOOR_US),
         Goal("us-per-admission", per_admission, GOALS_US[all_pending, fair]),
@@ -266,7 +266,7 @@ def bench(data: Mapping[str, Any], *, all_pending: bool, fair: bool, repeat: int
     return Report(name, env, _work(load, best), [one.cpu_s for one in replays], goals)
 
 
-def _units(replay: Replay) -> float:
+def units(replay: Replay) -> float:
     """Return counted work per decision."""
     return sum(replay.work.values()) / replay.decisions
 

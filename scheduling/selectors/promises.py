@@ -87,7 +87,7 @@ def watch_promise(spec: Any) -> Callable[[], list[Diagnostic]]:
 
 
 def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
-    """Yield who starts, who no longer does, and who is evicted in the next cycle, by the edit."""
+    """Yield who starts, waits or goes in the next cycle by the edit, and whose loan changes."""
     if len(after.workloads) > MOST_COMPARED:
         yield Diagnostic("EDIT_TOO_LARGE_TO_COMPARE", "", "", {"count": len(after.workloads)})
         return
@@ -103,6 +103,19 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
             known = sorted(names.get(key, key) for key in keys)
             listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
             yield Diagnostic(code, "", "", {"count": len(keys), "names": listed})
+    for loan in found.loans[:NAMED]:
+        yield Diagnostic(
+            "EDIT_CUTS_LOAN" if loan.after < loan.before else "EDIT_GIVES_LOAN",
+            f"ClusterQueue/{loan.queue}",
+            "",
+            {
+                "queue": loan.queue,
+                "flavor": loan.column.flavor,
+                "resource": loan.column.resource,
+                "borrowed_before": loan.before,
+                "borrowed_after": loan.after,
+            },
+        )
 
 
 def _unknown_resources(

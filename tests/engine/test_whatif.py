@@ -1,7 +1,7 @@
 """An edit is shown before it is saved: who starts, who goes, who waits because of it."""
 
 from scheduling.engine.whatif import Difference, what_if
-from tests.engine.builders import RECLAIM_ANY, World, world
+from tests.engine.builders import H100, RECLAIM_ANY, World, world
 
 NODE = {"h100-node-01": 1}
 
@@ -34,5 +34,20 @@ def test_quota_given_to_one_queue_evicts_who_borrowed_it_from_another() -> None:
         return made.pending("urgent", "b")
 
     before, after = with_quota(4, 0).build(), with_quota(3, 1).build()
-    assert what_if(before, after) == Difference(evicted=("a-3",))
-    assert what_if(after, before) == Difference(spared=("a-3",))
+    there = what_if(before, after)
+    assert (there.evicted, there.spared) == (("a-3",), ())
+    back = what_if(after, before)
+    assert (back.evicted, back.spared) == ((), ("a-3",))
+
+
+def test_a_loan_that_the_edit_cuts_is_told_with_both_amounts() -> None:
+    def with_quota(a: int, b: int) -> World:
+        made = shared_node(a=a, b=b)
+        for number in range(4):
+            made.running(f"a-{number}", "a", on=NODE)
+        return made.pending("urgent", "b", gpus=2)
+
+    before, after = with_quota(1, 1).build(), with_quota(1, 3).build()
+    (loan,) = what_if(before, after).loans
+    assert (loan.queue, loan.column, loan.before, loan.after) == ("a", H100, 3, 1)
+    assert what_if(before, before).loans == ()
