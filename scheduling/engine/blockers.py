@@ -8,9 +8,10 @@ from scheduling.engine.feasibility import Finding, largest_domain, main_resource
 from scheduling.engine.flavors import Option
 from scheduling.engine.placement import Rooms, capacities, place_pod_set
 from scheduling.engine.plan import Blocker
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
+from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import by_importance, demand, pod_footprint
 
 Facts = dict[str, str | int]

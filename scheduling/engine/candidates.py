@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from scheduling.engine.books import Charge
 from scheduling.engine.profile import RECOMMENDED, Profile
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
 from scheduling.engine.tenure import is_safe, lost_gpu_seconds
 from scheduling.engine.terms import (
@@ -22,6 +22,7 @@ from scheduling.engine.terms import (
     StopPolicy,
     WithinClusterQueue,
 )
+from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import held_usage
 
 

@@ -10,9 +10,9 @@ from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.grades import Mode, Standing, goes_on
 from scheduling.engine.preemption import MAX_COMBINATIONS, Preemptor
-from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Fungibility, Workload
 from scheduling.engine.terms import FlavorPreference, FlavorSearch
+from scheduling.engine.tree import QuotaKey
 from scheduling.engine.ways import Way, levels
 
 

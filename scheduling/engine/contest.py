@@ -15,10 +15,10 @@ from scheduling.engine.ordering import (
     least_borrowing,
     urgency,
 )
-from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.state import State
 from scheduling.engine.tournament import Contender, Tournament, Usage
+from scheduling.engine.tree import QuotaKey
 
 
 class Contest:

@@ -17,9 +17,9 @@ from scheduling.engine.feasibility import Checker
 from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.placement import place_pod_set
 from scheduling.engine.plan import Blocker
-from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, PendingReason
+from scheduling.engine.tree import QuotaKey
 from scheduling.engine.usage import quota_usage
 
 Why = tuple[PendingReason, tuple[Blocker, ...]]

@@ -7,7 +7,6 @@ Source: ``FORMAT.md`` 8.2 to 8.4; victims by feasibility (``decisions.md`` 4.5);
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from scheduling.engine.books import Books
 from scheduling.engine.candidates import Attempt, Candidate, Grounds
 from scheduling.engine.fair_victims import (
     Hunt,
@@ -19,12 +18,11 @@ from scheduling.engine.fair_victims import (
 )
 from scheduling.engine.fairness import Regime
 from scheduling.engine.giving_back import give_back
-from scheduling.engine.journal import Trial
-from scheduling.engine.quota import QuotaKey, QuotaLedger
 from scheduling.engine.shares import borrowing, compared, reaching
-from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
-from scheduling.engine.standing import standing
+from scheduling.engine.snapshot import Assignment, FlavorResource
+from scheduling.engine.stage import SoonStage
 from scheduling.engine.tournament import Usage
+from scheduling.engine.tree import QuotaKey
 
 MAX_PLANS = 4  # plans looked at for one preemptor; each leaves out whom the last took unfairly
 
@@ -40,42 +38,11 @@ class FairPlan:
     unfair: frozenset[str] = frozenset()
 
 
-class SoonStage:
-    """The books as a stage: who is evicted frees the ``soon`` account."""
-
-    def __init__(self, books: Books) -> None:
-        self._books = books
-        self.ledger: QuotaLedger = books.soon.ledger
-
-    def trial(self) -> Trial:
-        """Open a block whose changes are undone unless kept."""
-        return self._books.trial()
-
-    def charge(self, queue: QuotaKey, usage: Usage) -> None:
-        """Charge quota alone."""
-        for fr, amount in usage.items():
-            self.ledger.reserve(queue, fr, amount)
-
-    def give(self, queue: QuotaKey, usage: Usage) -> None:
-        """Undo a charge."""
-        for fr, amount in usage.items():
-            self.ledger.release(queue, fr, amount)
-
-    def remove(self, work: Workload) -> None:
-        """Take running work away."""
-        self._books.leave(work, standing(work))
-
-    def put_back(self, work: Workload) -> None:
-        """Undo a removal."""
-        self._books.hold(work, standing(work), self._books.coming)
-        self._books.stay(work, standing(work))
-
-
 class FairPreemption:
     """Looks for victims by share; leaves the books as it found them."""
 
-    def __init__(self, books: Books, regime: Regime) -> None:
-        self._stage, self._regime = SoonStage(books), regime
+    def __init__(self, stage: SoonStage, regime: Regime) -> None:
+        self._stage, self._regime = stage, regime
         self._ledger = self._stage.ledger
 
     def find(

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 from scheduling.engine.candidates import Attempt, Candidate, Grounds, Selection
 from scheduling.engine.journal import Trial
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import Share, Shares, borrowing, compared
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.terms import FairStrategy, PreemptionReason, ReclaimWithinCohort
 from scheduling.engine.tournament import Usage
+from scheduling.engine.tree import Kind, QuotaKey
 
 Lines = dict[QuotaKey, list[Candidate]]  # candidates by queue, first in turn first
 

@@ -6,11 +6,12 @@ Source: ``decisions.md`` 5, *Fairness of a cohort tree*; ``admission.md`` 3.5.
 from collections.abc import Iterable
 
 from scheduling.engine.history import History, Past
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import Shares, borrowing, compared, reaching
 from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import Fairness, FairStrategy
 from scheduling.engine.tournament import Figure, Footing, Usage
+from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import is_gpu
 
 STRATEGIES = (FairStrategy.FINAL_SHARE, FairStrategy.INITIAL_SHARE)  # Kueue's, in its order

@@ -20,7 +20,7 @@ from scheduling.engine.placement import (
     place_pod_set,
 )
 from scheduling.engine.pools import Pool, Pools, pool_of
-from scheduling.engine.quota import QuotaLedger, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import (
     PODS,
     ClusterQueue,
@@ -31,6 +31,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
 from scheduling.engine.topology import Hosts
+from scheduling.engine.tree import queue_key, quota_tree
 from scheduling.engine.usage import (
     asked_of,
     by_importance,

@@ -8,9 +8,10 @@ import math
 from collections.abc import Mapping
 
 from scheduling.engine.decay import SAMPLING_S
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, queue_key
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import weight
 from scheduling.engine.snapshot import Decayed, Snapshot
+from scheduling.engine.tree import Kind, QuotaKey, queue_key
 from scheduling.engine.usage import is_gpu
 
 HOUR_S = 3600.0

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
-from scheduling.engine.quota import cohorts_in_cycles
 from scheduling.engine.regrowth import came_back
 from scheduling.engine.snapshot import (
     NOTHING,
@@ -26,6 +25,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import BlockerCode, EvictionReason, StopPolicy
+from scheduling.engine.tree import cohorts_in_cycles
 from scheduling.engine.usage import held_usage, paired, pod_footprint
 
 Usage = Counter[tuple[str, FlavorResource]]  # by queue

@@ -6,8 +6,9 @@ Source: ``finops.md`` 5 (lent pro rata of ``min(idle, lending limit)``).
 from collections.abc import Mapping
 from typing import TypeVar
 
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource
+from scheduling.engine.tree import Kind, QuotaKey
 
 K = TypeVar("K", bound=tuple[str, ...] | str)
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas, carries
 from scheduling.engine.loans import lent
-from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import Holding
+from scheduling.engine.tree import QuotaKey, queue_key, quota_tree
 from scheduling.engine.usage import held_usage, is_gpu, paired
 
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner
-from scheduling.engine.quota import QuotaKey
 from scheduling.engine.shapes import Form
 from scheduling.engine.snapshot import FlavorResource, Workload
 from scheduling.engine.tournament import Usage
+from scheduling.engine.tree import QuotaKey
 
 
 def queue_order(workloads: Iterable[Workload]) -> list[Workload]:

@@ -23,11 +23,11 @@ from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
-from scheduling.engine.quota import QuotaKey, queue_key
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
-from scheduling.engine.standing import standing
+from scheduling.engine.stage import SoonStage
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort, WithinClusterQueue
+from scheduling.engine.tree import QuotaKey, queue_key
 from scheduling.engine.ways import Way, Ways, levels
 
 MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
@@ -70,7 +70,8 @@ class Preemptor:
         queues = sorted(self._queues.items())
         self._granting = [queue_key(n) for n, queue in queues if queue.minimum_runtime.seconds]
         self._consumption = consumption
-        self._regime, self._fair = regime, FairPreemption(books, regime)
+        self._stage, self._regime = SoonStage(books), regime
+        self._fair = FairPreemption(self._stage, regime)
         self._last = self._grounds_at(self.now)
         self.ways = Ways(assigner)
         self.trials = 0
@@ -247,7 +248,7 @@ class Preemptor:
             return None
         with self._books.trial():
             for victim in plan.victims:
-                self._evict(victim)
+                self._stage.remove(victim.workload)
             stands = self._standing(attempt, way, plan.victims)
         return Rescue(plan.victims, plan.assignments, stands)
 
@@ -277,7 +278,7 @@ class Preemptor:
         """Return whether the gang would fit with every candidate gone: cheap way out."""
         with self._books.trial():
             for candidate in candidates.all:
-                self._evict(candidate)
+                self._stage.remove(candidate.workload)
             return self._fit(attempt, way.pinned, borrowing=True) is not None
 
     def _one_pass(
@@ -289,7 +290,7 @@ class Preemptor:
             for candidate in candidates.all:
                 if self._passed_over(attempt, candidate, borrowing=borrowing):
                     continue
-                self._evict(candidate)
+                self._stage.remove(candidate.workload)
                 taken.append(candidate)
                 if self._fit(attempt, way.pinned, borrowing=borrowing) is not None:
                     return self._settled(attempt, way, taken, borrowing=borrowing)
@@ -327,7 +328,7 @@ class Preemptor:
         tried: list[Candidate] = []
 
         def restore(work: Workload) -> None:
-            self._restore(work)
+            self._stage.put_back(work)
             tried.append(gone.pop(work.key))
 
         def fits() -> bool:
@@ -368,14 +369,6 @@ class Preemptor:
         self.trials += 1
         nominal_only = frozenset() if borrowing else attempt.contested
         return self._assigner.assign(attempt.preemptor, coming, pinned, nominal_only)
-
-    def _evict(self, candidate: Candidate) -> None:
-        work = candidate.workload
-        self._books.leave(work, standing(work))
-
-    def _restore(self, work: Workload) -> None:
-        self._books.hold(work, standing(work), self._books.coming)
-        self._books.stay(work, standing(work))
 
 
 def _may_borrow(gone: Iterable[Candidate]) -> bool:

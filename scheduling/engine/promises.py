@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.feasibility import Finding
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import DiagnosticCode, ReclaimWithinCohort
+from scheduling.engine.tree import Kind, QuotaKey, quota_tree
 from scheduling.engine.usage import is_gpu
 
 

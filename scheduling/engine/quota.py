@@ -8,26 +8,7 @@ from collections.abc import Callable
 
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.snapshot import FlavorResource
-from scheduling.engine.tree import (
-    Kind,
-    Line,
-    QuotaKey,
-    QuotaTree,
-    cohort_key,
-    cohorts_in_cycles,
-    queue_key,
-    quota_tree,
-)
-
-__all__ = [
-    "Kind",
-    "QuotaKey",
-    "QuotaLedger",
-    "cohort_key",
-    "cohorts_in_cycles",
-    "queue_key",
-    "quota_tree",
-]
+from scheduling.engine.tree import Line, QuotaKey, QuotaTree
 
 Amount = Callable[[QuotaKey, FlavorResource], int]
 

@@ -11,12 +11,12 @@ from scheduling.engine.fair_victims import sides
 from scheduling.engine.gates import shut
 from scheduling.engine.ordering import least_borrowing, urgency
 from scheduling.engine.plan import Admit, Blocker, Evict
-from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.terms import BlockerCode, Fairness
 from scheduling.engine.tournament import Contender, Footing, Tournament, Usage
+from scheduling.engine.tree import Kind, QuotaKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, Snapshot
+from scheduling.engine.tree import Kind, QuotaKey
 
 _INFINITE = float("inf")
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Generic, NamedTuple, TypeVar
 
-from scheduling.engine.quota import QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource
+from scheduling.engine.tree import QuotaKey
 
 T = TypeVar("T")
 Usage = Mapping[FlavorResource, int]

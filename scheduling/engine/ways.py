@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduling.engine.flavors import MAX_STEPS, Assigner, Option
-from scheduling.engine.quota import QuotaKey, QuotaLedger
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
+from scheduling.engine.tree import QuotaKey
 
 
 @dataclass(frozen=True, slots=True)

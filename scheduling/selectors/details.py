@@ -8,8 +8,8 @@ from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.models import AuditEntry
 from queues.access import Actor
 from queues.models import ClusterQueue, Cohort, LocalQueue
-from scheduling.engine.quota import Kind
 from scheduling.engine.snapshot import Quota
+from scheduling.engine.tree import Kind
 from scheduling.models import Workload
 from scheduling.selectors.fairness import Child, Turns, turns
 from scheduling.selectors.history import HourlyUse, quota_use

@@ -15,12 +15,12 @@ from django.utils.translation import gettext
 from queues.access import Actor
 from scheduling.engine.fairness import Regime
 from scheduling.engine.metering import admitted_ledger
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, queue_key
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import weight
 from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import Fairness
 from scheduling.engine.tournament import Figure
-from scheduling.engine.tree import cohort_key
+from scheduling.engine.tree import Kind, QuotaKey, cohort_key, queue_key
 from scheduling.engine.usage import is_gpu
 
 WHOLE = 1000.0  # of the engine's shares: everything that can be lent

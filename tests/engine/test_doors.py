@@ -9,7 +9,6 @@ from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.doors import Doors
 from scheduling.engine.plan import Admit, Evict
-from scheduling.engine.quota import quota_tree
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
@@ -21,6 +20,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.state import State
 from scheduling.engine.terms import WithinClusterQueue
+from scheduling.engine.tree import quota_tree
 from tests.engine.builders import GI, pods, world
 
 HOUR = 3600.0

@@ -9,7 +9,7 @@ from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.fairness import fairness_of, strategies_of
 from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Admit, Evict, Plan
-from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import Share, Shares
 from scheduling.engine.snapshot import Decayed, Memory, Preemption, Snapshot
 from scheduling.engine.state import State
@@ -19,6 +19,7 @@ from scheduling.engine.terms import (
     ReclaimWithinCohort,
     WithinClusterQueue,
 )
+from scheduling.engine.tree import QuotaKey, queue_key, quota_tree
 from scheduling.engine.usage import charged, held_usage
 from tests.engine.builders import world
 from tests.engine.simulator import Simulator

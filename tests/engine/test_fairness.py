@@ -7,7 +7,6 @@ import pytest
 from scheduling.engine.cycle import decide
 from scheduling.engine.fairness import fairness_of, strategies_of
 from scheduling.engine.plan import Admit
-from scheduling.engine.quota import cohort_key, queue_key
 from scheduling.engine.snapshot import (
     GPU,
     FlavorQuotas,
@@ -17,6 +16,7 @@ from scheduling.engine.snapshot import (
     Snapshot,
 )
 from scheduling.engine.terms import Fairness, FairStrategy
+from scheduling.engine.tree import cohort_key, queue_key
 from tests.engine.builders import World, pods, world
 
 SHARE, HISTORY, NONE = Fairness.SHARE, Fairness.HISTORY, Fairness.NONE

@@ -11,8 +11,8 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.cycle import decide
 from scheduling.engine.history import History, brought_forward
-from scheduling.engine.quota import cohort_key, queue_key
 from scheduling.engine.snapshot import Decayed
+from scheduling.engine.tree import cohort_key, queue_key
 from tests.engine.builders import World, world
 
 WEEK = 7 * 86400.0

@@ -4,9 +4,9 @@ from hypothesis import HealthCheck, given, settings
 
 from scheduling.engine.loans import apportion, lent
 from scheduling.engine.metering import Share, admitted_ledger, split
-from scheduling.engine.quota import cohort_key, queue_key
 from scheduling.engine.snapshot import CPU, GPU
 from scheduling.engine.terms import Holding
+from scheduling.engine.tree import cohort_key, queue_key
 from scheduling.engine.usage import is_gpu
 from tests.engine.builders import H100, PodSet, three_teams, two_teams, world
 from tests.engine.simulator import Simulator

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.plan import Admit, Evict, Hold
-from scheduling.engine.quota import queue_key
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
@@ -25,6 +24,7 @@ from scheduling.engine.terms import (
     ReclaimWithinCohort,
     WithinClusterQueue,
 )
+from scheduling.engine.tree import queue_key
 from scheduling.engine.view import quota_rows
 from tests.engine.builders import RECLAIM_ANY, RECLAIM_LOWER, World, pods, three_teams, world
 from tests.engine.simulator import Simulator

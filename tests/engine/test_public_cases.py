@@ -10,7 +10,6 @@ from scheduling.engine.candidates import Attempt, Grounds, Running, Selection
 from scheduling.engine.cycle import advance, decide
 from scheduling.engine.plan import Admit
 from scheduling.engine.profile import Profile
-from scheduling.engine.quota import queue_key
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
@@ -23,6 +22,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.state import State
 from scheduling.engine.terms import QueueingStrategy, ReclaimWithinCohort
+from scheduling.engine.tree import queue_key
 from scheduling.engine.usage import quota_usage
 from tests.engine.builders import RECLAIM_ANY, World, pods, world
 from tests.engine.simulator import Simulator

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.engine.quota import QuotaLedger, cohort_key, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Quota
+from scheduling.engine.tree import cohort_key, queue_key, quota_tree
 from tests.engine.builders import H100, World, world
 
 

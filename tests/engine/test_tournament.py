@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.fairness import Regime
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import weight
 from scheduling.engine.snapshot import (
     Decayed,
@@ -20,6 +20,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import Fairness
 from scheduling.engine.tournament import Contender, Tournament
+from scheduling.engine.tree import Kind, QuotaKey, queue_key, quota_tree
 from tests.engine.builders import world
 
 GPU, CPU = "nvidia.com/gpu", "cpu"

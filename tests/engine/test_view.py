@@ -2,8 +2,8 @@
 
 from hypothesis import HealthCheck, given, settings
 
-from scheduling.engine.quota import Kind
 from scheduling.engine.snapshot import GPU
+from scheduling.engine.tree import Kind
 from scheduling.engine.view import QuotaRow, fragmentation, quota_rows
 from tests.engine.builders import BLOCK, HOST, RACK, three_teams, world
 from tests.engine.simulator import Simulator

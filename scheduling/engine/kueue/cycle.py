@@ -20,10 +20,10 @@ from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.kueue.victims import ClassicVictims, Victims
 from scheduling.engine.lobby import Lobby
 from scheduling.engine.profile import Profile
-from scheduling.engine.quota import QuotaKey, queue_key
 from scheduling.engine.shares import Shares
 from scheduling.engine.snapshot import Assignment, FlavorResource, Snapshot, Workload
 from scheduling.engine.terms import PendingReason, ReclaimWithinCohort
+from scheduling.engine.tree import QuotaKey, queue_key
 
 
 class HeadOutcome(StrEnum):

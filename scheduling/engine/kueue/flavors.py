@@ -11,7 +11,6 @@ from scheduling.engine.kueue.nomination import HARDNESS, Nomination, Pick
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.kueue.rooms import Demand, levels_suit, request_of
 from scheduling.engine.kueue.victims import Need, Victims
-from scheduling.engine.quota import QuotaKey, queue_key
 from scheduling.engine.snapshot import (
     ClusterQueue,
     FlavorResource,
@@ -26,6 +25,7 @@ from scheduling.engine.terms import (
     PendingReason,
     ReclaimWithinCohort,
 )
+from scheduling.engine.tree import QuotaKey, queue_key
 from scheduling.engine.usage import asked_of
 
 Pinned = Mapping[str, Mapping[str, str]]  # pod set -> resource -> flavor

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.ordering import urgency
-from scheduling.engine.quota import Kind, QuotaKey
 from scheduling.engine.shares import Shares, borrowing, compared, reaching
 from scheduling.engine.tournament import Contender, Footing, Tournament
+from scheduling.engine.tree import Kind, QuotaKey
 
 if TYPE_CHECKING:
     from scheduling.engine.kueue.cycle import Entry

@@ -9,7 +9,7 @@ from scheduling.engine.candidates import Running
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.kueue.rooms import Rooms
 from scheduling.engine.profile import Profile
-from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import (
     Assignment,
     ClusterQueue,
@@ -20,6 +20,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import StopPolicy
+from scheduling.engine.tree import QuotaKey, queue_key, quota_tree
 from scheduling.engine.usage import charged
 
 

@@ -13,8 +13,8 @@ from scheduling.engine.candidates import (
 )
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.kueue.picture import Picture
-from scheduling.engine.quota import QuotaKey
 from scheduling.engine.snapshot import Workload
+from scheduling.engine.tree import QuotaKey
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from scheduling.engine.quota import cohorts_in_cycles
 from scheduling.engine.scenario import holdings, tables
 from scheduling.engine.scenario.fields import Problem
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
 from scheduling.engine.snapshot import Workload
+from scheduling.engine.tree import cohorts_in_cycles
 
 _OF_QUEUES = (EventKind.SET_QUOTA, EventKind.SET_STOP_POLICY)
 _OF_WORK = (

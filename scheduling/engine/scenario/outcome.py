@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from scheduling.engine.kueue.picture import offers
 from scheduling.engine.kueue.rooms import HOSTS
-from scheduling.engine.quota import QuotaKey, QuotaLedger, queue_key
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.scenario.world import NOT_CONSIDERED, Verdict, World
 from scheduling.engine.shares import Shares
 from scheduling.engine.snapshot import Assignment
+from scheduling.engine.tree import QuotaKey, queue_key
 
 if TYPE_CHECKING:
     from scheduling.engine.scenario.loop import Record

@@ -8,7 +8,7 @@ from scheduling.engine import consumption
 from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.growth import heir
 from scheduling.engine.lobby import Lobby
-from scheduling.engine.quota import Kind, QuotaKey, QuotaLedger, cohort_key, queue_key, quota_tree
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
 from scheduling.engine.snapshot import (
     Admission,
@@ -23,6 +23,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import StopPolicy
+from scheduling.engine.tree import Kind, QuotaKey, cohort_key, queue_key, quota_tree
 from scheduling.engine.usage import held_usage
 
 Verdict = tuple[str, str | None]  # outcome and reason of a waiting workload
