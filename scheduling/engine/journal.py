@@ -13,11 +13,13 @@ class Journal:
     """
 
     def __init__(self) -> None:
+        self.changes = 0  # grows with every change and undoing: what was worked out is outdated
         self._old: list[tuple[Any, Any, int | None]] = []
         self._depth = 0
 
     def write(self, table: dict[K, int] | list[int], key: Any, value: int) -> None:
         """Set ``table[key]``, and remember the old value while a trial runs."""
+        self.changes += 1
         if self._depth:
             known = isinstance(table, list) or key in table
             self._old.append((table, key, table[key] if known else None))
@@ -41,6 +43,7 @@ class Journal:
             self._old.clear()
 
     def _undo(self, mark: int) -> None:
+        self.changes += 1
         old = self._old
         while len(old) > mark:
             table, key, value = old.pop()

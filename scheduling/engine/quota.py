@@ -111,6 +111,11 @@ class QuotaLedger:
             write(taken, place, used - amount)
             amount = min(amount, max(0, used - guaranteed))
 
+    @property
+    def changes(self) -> int:
+        """Return a number that differs whenever anything in this ledger may."""
+        return self._journal.changes
+
     def trial(self) -> Trial:
         """Open a block whose reservations are undone unless kept."""
         return self._journal.trial()

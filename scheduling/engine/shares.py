@@ -60,16 +60,28 @@ class Shares:
         self._snapshot, self._ledger = snapshot, ledger
         self._offers: dict[QuotaKey, Counter[str]] = {}
         self._columns: dict[QuotaKey, tuple[FlavorResource, ...]] = {}
+        self._known: dict[QuotaKey, Share] = {}
+        self._changes = ledger.changes
 
     def of(self, key: QuotaKey, more: Mapping[FlavorResource, int] | None = None) -> Share:
         """Return the node's share, with ``more`` in its usage; zero for a root.
 
-        Cost: O(columns of its tree).
+        Cost: O(columns of its tree); without ``more`` it is remembered until the ledger changes.
         """
+        if more:
+            return self._worked_out(key, more)
+        if self._changes != self._ledger.changes:
+            self._known, self._changes = {}, self._ledger.changes
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._worked_out(key, {})
+        return known
+
+    def _worked_out(self, key: QuotaKey, more: Mapping[FlavorResource, int]) -> Share:
         parent = self._ledger.nodes[key].parent
         if parent is None:
             return NO_SHARE
-        more, borrowed = more or {}, dict[str, int]()
+        borrowed: dict[str, int] = {}
         for fr in self._columns_of(self._ledger.root(key)):
             over = self._ledger.above(key, fr, more.get(fr, 0))
             if over:
