@@ -75,6 +75,8 @@ def check_change(
         path = f"pod_sets[{index}]"
         if one.name not in known:
             yield _problem(f"{path}.name", "POD_SET_NOT_FOUND", pod_set=one.name[:64])
+        elif one.name in [earlier.name for earlier in change.pod_sets[:index]]:
+            yield _problem(f"{path}.name", "POD_SET_TWICE", pod_set=one.name[:64])
         else:
             yield from _check_count(one, row, path)
             yield from _check_finished(one, row, known[one.name], path)
@@ -142,7 +144,7 @@ def _write(
     """Write the new sizes and what was reported; return whether anything is different."""
     holds = row.status in HOLDING
     over = {c.name: c.finished for c in change.pod_sets if c.finished is not None}
-    changed, less = False, False
+    changed = less = resized = False
     for pod_set in pod_sets:
         seen = (pod_set.count, pod_set.wanted, pod_set.finished)
         asked = wanted[pod_set.name]
@@ -151,6 +153,7 @@ def _write(
         pod_set.count = pod_set.count if grows else asked
         finished = over.get(pod_set.name, pod_set.finished)
         pod_set.finished = min(finished, pod_set.count)  # no more can be over than there are
+        resized |= seen[:2] != (pod_set.count, pod_set.wanted)
         changed |= seen != (pod_set.count, pod_set.wanted, pod_set.finished)
         less |= pod_set.count < seen[0] or pod_set.finished > seen[2]
     at = change.last_checkpoint_at or row.last_checkpoint_at
@@ -161,7 +164,10 @@ def _write(
     row.gpus = lifecycle.gpus_of((p.count, p.requests) for p in pod_sets)
     if holds and less:
         row.resized_at = now
-    row.growth = {"since": now.isoformat()} if any(p.wanted for p in pod_sets) else {}
+    if not any(p.wanted for p in pod_sets):
+        row.growth = {}
+    elif resized or not row.growth:  # a report of progress asks for nothing new
+        row.growth = {"since": now.isoformat()}
     _save(row)
     return True
 

@@ -10,6 +10,9 @@ from finops.allocation.fields import LONGEST_NUMBER
 class Inexact:
     """A JSON number with a fraction, an exponent or no end of digits: nothing reads it."""
 
+    def __repr__(self) -> str:
+        return "an inexact number"
+
 
 def parse(text: str | bytes) -> Any:
     """Return what a JSON text says; ValueError or RecursionError where it says nothing."""
@@ -42,7 +45,10 @@ _NOTHING = Inexact()
 
 
 def _difference(path: str, expected: object, found: object) -> str:
-    sides = ("nothing" if side is _NOTHING else json.dumps(side) for side in (expected, found))
+    sides = (
+        "nothing" if side is _NOTHING else json.dumps(side, default=repr)
+        for side in (expected, found)
+    )
     return "{}: expected {}, found {}".format(path, *sides)
 
 

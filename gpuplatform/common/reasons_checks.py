@@ -206,7 +206,7 @@ WORKLOADS: dict[str, Reason] = {
 PROMISES: dict[str, Reason] = {
     "GUARANTEES_EXCEED_CAPACITY": Reason(
         WARNING,
-        _("The queues are promised {sum} together; healthy nodes have {capacity}."),
+        _("Queues and cohorts are promised {sum} together; healthy nodes have {capacity}."),
         _("Lower the promises, or add nodes."),
     ),
     "STRANDED_CAPACITY": Reason(

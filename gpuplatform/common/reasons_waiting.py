@@ -136,8 +136,8 @@ BLOCKERS: dict[str, Reason] = {
     "MINIMUM_RUNTIME": Reason(
         WARNING,
         _(
-            "Running workloads could give way to it, but {victims} of them have not yet run for as"
-            " long as their queue grants."
+            "Running workloads could give way to it, but {victims} of those that it needs may not"
+            " be stopped yet: their queue grants them a minimum runtime."
         ),
         _("It is looked at again at {until}, when enough of them may be stopped."),
     ),

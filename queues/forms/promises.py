@@ -260,14 +260,15 @@ class CohortForm(EditForm):
     def to_spec(
         self, groups: tuple[ResourceGroupSpec, ...], current: CohortSpec | None
     ) -> CohortSpec:
-        """Return what was asked for; inside another cohort nothing is said about fairness."""
+        """Return what was asked for; inside another cohort what was offered is not said."""
         data = self.cleaned_data
+        offered = data["fairness"] == self.initial_of(current)["fairness"]
         kept = current or CohortSpec(data["name"])
         return CohortSpec(
             name=kept.name,
             parent=data["parent"] or None,
             groups=groups,
             fair_weight=data["fair_weight"],
-            fairness=Fairness.NONE.value if data["parent"] else data["fairness"],
+            fairness=Fairness.NONE.value if data["parent"] and offered else data["fairness"],
             quota_source=data["quota_source"],
         )

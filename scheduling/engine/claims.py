@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from scheduling.engine.books import Books
 from scheduling.engine.partial import grants
-from scheduling.engine.snapshot import Assignment, Claim, Memory, Workload
+from scheduling.engine.snapshot import Assignment, Claim, FlavorResource, Memory, Workload
 from scheduling.engine.terms import StopPolicy
 
 CLAIM_SECONDS = 600.0  # how long a claim outlives the last victim
@@ -103,7 +103,13 @@ class Claims:
         queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
         if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
             return False
-        return grants(self._asking(workload), claim.assignments)
+        columns = queue.quotas
+        listed = all(
+            FlavorResource(flavor, resource) in columns
+            for assignment in claim.assignments
+            for resource, flavor in assignment.flavors.items()
+        )
+        return listed and grants(self._asking(workload), claim.assignments)
 
     def make(
         self,

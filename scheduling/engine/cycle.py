@@ -12,7 +12,13 @@ from scheduling.engine.regrowth import has_room
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
-from scheduling.engine.terms import BlockerCode, EvictionReason, PendingReason, QueueingStrategy
+from scheduling.engine.terms import (
+    BlockerCode,
+    EvictionReason,
+    PendingReason,
+    QueueingStrategy,
+    StopPolicy,
+)
 
 MAX_HEADS = 100_000  # bounded by counted work, never by the clock
 
@@ -54,12 +60,11 @@ def _drain_stopped_queues(desk: Desk) -> None:
     state = desk.state
     leavers = (state.workloads[key] for key in state.draining)
     for workload in sorted(leavers, key=lambda w: (w.queue or "", w.key)):
-        by_local_queue = workload.blocked == BlockerCode.QUEUE_STOPPED
-        closed = shut(state.platform, (), workload.queue or "")
-        if closed is None and by_local_queue:
-            desk.evict(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
-        else:
+        queue = state.platform.cluster_queues.get(workload.queue or "")
+        if queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN:
             desk.evict(workload, EvictionReason.CLUSTER_QUEUE_STOPPED)
+        else:  # its LocalQueue drains, whatever else its queue does
+            desk.evict(workload, EvictionReason.LOCAL_QUEUE_STOPPED)
 
 
 def _evict_outgrown(desk: Desk) -> None:
@@ -145,7 +150,7 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     """
     state = desk.state
     claim = state.claims.lift(workload.key)
-    protected = state.claims.protected_from(workload.key)
+    protected = state.claims.protected_from(workload.key) | desk.shielded
     form = form_of(workload)
     if claim is not None or (form, protected) not in parked:
         asking = state.asking(workload)
@@ -173,6 +178,7 @@ def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> 
     for victim in entry.victims:
         desk.evict_for(workload, victim)
     if entry.victims:
+        desk.shield(workload)
         victims = {victim.workload.key for victim in entry.victims}
         victims.update(claim.victims if claim else ())
         claims.make(workload, entry.assignments, victims, desk.state.now)

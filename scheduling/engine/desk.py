@@ -27,6 +27,7 @@ class Desk:
         self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
         self._stirred: set[QuotaKey] = set()
+        self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
@@ -52,6 +53,14 @@ class Desk:
         self.state.replaced.add(original.key)
         self.state.running.remove(original)
         self._added[copy.key] = more
+
+    def shield(self, copy: Workload) -> None:
+        """Let nobody evict the original of a copy for which others have been evicted already.
+
+        What they leave is kept for the difference alone, and would be kept in vain.
+        """
+        if copy.replaces:
+            self.shielded |= {copy.replaces}
 
     def hold(self, workload: Workload, reason: PendingReason, blocker: Blocker) -> None:
         """Note why a workload waits where that is known only now."""

@@ -96,7 +96,7 @@ class FairPreemption:
             return again is not None
 
         with self._stage.trial():
-            hunt = Hunt(self._stage, self._regime.shares, attempt, fits, grounds.order)
+            hunt = Hunt(self._stage, self._regime.shares, attempt, fits, grounds)
             taken = hunt.run(lines, self._regime.strategies)
             if not taken:
                 return None

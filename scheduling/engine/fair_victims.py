@@ -89,10 +89,11 @@ class Hunt:
         shares: Shares,
         attempt: Attempt,
         fits: Callable[[], bool],
-        order: Callable[[Workload], Any],
+        grounds: Grounds,
     ) -> None:
         self._stage, self._shares, self._attempt = stage, shares, attempt
-        self._fits, self._order, self._ledger = fits, order, stage.ledger
+        self._fits, self._order, self._ledger = fits, grounds.order, stage.ledger
+        self._running, self._own_is_safe = grounds.running, grounds.profile.own_quota_safe
         self._path = self._ledger.path(attempt.queue)
         self._taken: list[Candidate] = []
 
@@ -128,6 +129,8 @@ class Hunt:
         mine, before = self._shares.of(ours), self._shares.of(theirs)
         while line:
             candidate = line.pop(0)
+            if self._cuts_own(candidate):
+                continue
             if allowed(strategy, mine, before, self._share_without(candidate, theirs)):
                 return self._take(candidate, PreemptionReason.IN_COHORT_FAIR_SHARING)
             failed.setdefault(target, []).append(candidate)
@@ -140,11 +143,26 @@ class Hunt:
             ours, theirs = sides(self._ledger, self._attempt.queue, target)
             mine, before = self._shares.of(ours), self._shares.of(theirs)
             candidate = lines.pop(target)[0]
-            if allowed(FairStrategy.INITIAL_SHARE, mine, before, before) and self._take(
-                candidate, PreemptionReason.IN_COHORT_FAIR_SHARING
-            ):
+            fair = allowed(FairStrategy.INITIAL_SHARE, mine, before, before)
+            if not fair or self._cuts_own(candidate):
+                continue
+            if self._take(candidate, PreemptionReason.IN_COHORT_FAIR_SHARING):
                 return True
         return False
+
+    def _cuts_own(self, candidate: Candidate) -> bool:
+        """Return whether its queue would be left with less than its own of what is contested.
+
+        Who borrows takes no more than loans by share: own quota is judged column by column, and
+        before any share (``admission.md`` T2, Kueue #9406).
+        """
+        used = self._running.usage[candidate.workload.key]
+        return self._own_is_safe and any(
+            self._ledger.used(candidate.queue, fr) - used[fr]
+            < self._ledger.promised(candidate.queue, fr)
+            for fr in self._attempt.contested
+            if used[fr]
+        )
 
     def _take(self, candidate: Candidate, right: PreemptionReason) -> bool:
         self._stage.remove(candidate.workload)

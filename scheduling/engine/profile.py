@@ -17,6 +17,7 @@ class Profile:
     borrowed_columns: bool = True  # candidates.py: victims use a column that their queue borrows
     minimum_runtime: bool = True  # candidates.py: who was admitted only lately is no victim
     cheapest_eviction: bool = True  # candidates.py: who loses the fewest GPU-hours goes first
+    own_quota_safe: bool = True  # fair_victims.py: whoever borrows takes nobody's own quota
     scan_memory: bool = False  # kueue/flavors.py: go on where the last flavor search stopped
     park_shapes: bool = False  # kueue/heads.py: what did not fit parks its equals untried
     sticky_preemptor: bool = False  # kueue/heads.py: who evicted stays in front of its queue
@@ -37,6 +38,7 @@ class Profile:
             borrowed_columns=False,
             minimum_runtime=False,
             cheapest_eviction=False,
+            own_quota_safe=False,
             scan_memory=True,
             park_shapes=True,
             sticky_preemptor=True,

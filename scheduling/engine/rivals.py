@@ -60,7 +60,8 @@ class Rivals:
             yield self._told(before[-1], mine)
             return
         following = self._whose_turn(root)
-        if following is not None and self._overtook(following, mine):
+        shared = following is not None and following.usage.keys() & mine.usage.keys()
+        if following is not None and shared and self._overtook(following, mine):
             yield self._told(following, mine)
 
     def _asks(self, workload: Workload) -> Usage:

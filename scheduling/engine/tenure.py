@@ -4,6 +4,7 @@ Source: ``decisions.md`` 4.8 (cheapest eviction) and 4.9 (minimum runtime).
 """
 
 from scheduling.engine.snapshot import ClusterQueue, Workload
+from scheduling.engine.standing import standing
 from scheduling.engine.usage import is_gpu, paired
 
 SECONDS_PER_HOUR = 3600.0
@@ -45,10 +46,10 @@ def lost_gpu_hours(work: Workload, now: float) -> float:
 
 
 def _gpus(work: Workload) -> int:
-    assignments = work.admission.assignments if work.admission else ()
+    """Return the GPUs that are still held: pods that have finished lose nothing any more."""
     return sum(
         amount * assignment.count
-        for pod_set, assignment in paired(work, assignments)
+        for pod_set, assignment in paired(work, standing(work))
         for resource, amount in pod_set.requests.items()
         if is_gpu(resource)
     )

@@ -72,12 +72,12 @@ class Turns:
 
     @property
     def sentence(self) -> str:
-        """Return who goes next, and by what."""
+        """Return who stands first, and by what; what a request adds counts at its turn."""
         if not self.anybody_waits:
             return gettext("Nobody waits: what is free goes to whoever asks.")
         first = next((child for child in self.children if child.turn == 1), None)
         if first is None:
-            return gettext("Another team goes next.")
+            return gettext("Another team stands first.")
         if first.borrows:
             how = gettext("all who wait hold more than their own")
         elif any(child.turn and child.borrows for child in self.children):
@@ -86,7 +86,10 @@ class Turns:
             how = gettext("it has used least for what it is promised")
         else:
             how = gettext("it holds least above its own")
-        return gettext("%(name)s goes next: %(how)s.") % {"name": first.name, "how": how}
+        said = gettext(
+            "%(name)s stands first: %(how)s. What its work asks for counts at its turn."
+        )
+        return said % {"name": first.name, "how": how}
 
 
 def turns(

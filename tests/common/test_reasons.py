@@ -113,7 +113,7 @@ def test_numbers_are_said_the_way_people_say_them(
 def test_an_instant_is_said_as_a_time_and_date() -> None:
     numbers = {"victims": 3, "until": 1300}
     assert "at 1970-01-01 00:21:40 UTC" in reasons.next_step("MINIMUM_RUNTIME", numbers)
-    assert "3 of them" in reasons.sentence("MINIMUM_RUNTIME", numbers)
+    assert "3 of those that it needs" in reasons.sentence("MINIMUM_RUNTIME", numbers)
     assert "9999-12-31" in reasons.next_step("MINIMUM_RUNTIME", {"until": 10**30})
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.plan import Admit, Evict
-from scheduling.engine.snapshot import Preemption, Snapshot
+from scheduling.engine.snapshot import Preemption, Quota, Snapshot
 from scheduling.engine.terms import (
     Fairness,
     FairStrategy,
@@ -14,7 +14,7 @@ from scheduling.engine.terms import (
     ReclaimWithinCohort,
     WithinClusterQueue,
 )
-from tests.engine.builders import RECLAIM_ANY, World, world
+from tests.engine.builders import H100, RECLAIM_ANY, World, pods, world
 from tests.engine.simulator import Simulator
 
 SHARE, HISTORY, NONE = Fairness.SHARE, Fairness.HISTORY, Fairness.NONE
@@ -194,3 +194,20 @@ def test_who_starts_after_an_eviction_is_the_preemptor() -> None:
     sim.run()
     assert sim.admitted() == {"b", "cq-a-0"}
     assert [d for d in sim.plan.decisions if isinstance(d, Admit)] == []
+
+
+def test_whoever_borrows_takes_loans_and_nobodys_own_quota() -> None:
+    """Bio owns 4 of 12 GPUs and holds 9. Without its big job it would hold 3: one of its own less.
+
+    By share alone the less urgent big one would go (Kueue does so).
+    """
+    made = world().cohort("llm", nominal=8, fairness=SHARE)
+    made.queue("bio", 4, preemption=FOREIGN).queue("speech", 0, preemption=FOREIGN)
+    made.running("big", "bio", pods(6)).running("small", "bio", pods(3), priority=5)
+    made.running("talk", "speech", pods(3)).pending("quick", "speech", pods(1), priority=9)
+    assert evictions(made.build()) == [("small", PreemptionReason.IN_COHORT_FAIR_SHARING)]
+    without = replace(made.build(), workloads=tuple(w for w in made.workloads if w.key != "small"))
+    alone = replace(
+        without, cohorts={"llm": replace(without.cohorts["llm"], quotas={H100: Quota(5)})}
+    )
+    assert evictions(alone) == [], "one job of 6 on a quota of 4 is no loan of 2 that can be taken"

@@ -14,6 +14,7 @@ from scheduling.engine.profile import Profile
 from scheduling.engine.snapshot import (
     GPU,
     Claim,
+    Cohort,
     Flavor,
     FlavorQuotas,
     Memory,
@@ -22,11 +23,18 @@ from scheduling.engine.snapshot import (
     Snapshot,
 )
 from scheduling.engine.standing import standing
-from scheduling.engine.terms import BlockerCode, BorrowWithinCohort, StopPolicy, WithinClusterQueue
+from scheduling.engine.terms import (
+    BlockerCode,
+    BorrowWithinCohort,
+    Fairness,
+    StopPolicy,
+    WithinClusterQueue,
+)
 from scheduling.engine.usage import charged, held_usage
 from tests.engine.builders import (
     H100,
     RACK,
+    RECLAIM_ANY,
     RECLAIM_LOWER,
     World,
     node,
@@ -317,3 +325,18 @@ def test_copies_of_running_work_keep_every_law(snapshot: Snapshot, data):
             counts = [a.count for a in work.admission.assignments]
             assert counts == [p.count for p in work.pod_sets]
             assert charged(work, work.admission.assignments) == held_usage(work)
+
+
+@pytest.mark.parametrize("fairness", list(Fairness))
+def test_the_original_of_a_copy_that_has_evicted_is_nobodys_victim_in_that_cycle(fairness):
+    """Else what the copy's victim leaves would be kept for a difference that is gone."""
+    made = world().queue("a", 2, "co", preemption=RECLAIM_ANY)
+    made.queue("b", 2, "co", preemption=RECLAIM_ANY)
+    made.running("low", "b", pods(1), priority=1).running("orig", "b", pods(3), priority=2)
+    made.pending("copy", "b", pods(4), priority=2, replaces="orig")
+    made.pending("owner", "a", pods(3))
+    snapshot = replace(made.build(), cohorts={"co": Cohort("co", fairness=fairness)})
+    plan = decide(snapshot)
+    assert violations(snapshot, plan) == ()
+    preemptors = {d.preemptor for d in plan.decisions if isinstance(d, Evict)}
+    assert preemptors != {"copy", "owner"}

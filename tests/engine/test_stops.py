@@ -122,6 +122,15 @@ def test_both_doors_drained_the_cluster_queue_is_named():
     assert evicted(plan_of(made)) == [("run", EvictionReason.CLUSTER_QUEUE_STOPPED)]
 
 
+@pytest.mark.parametrize(
+    "changes", [{"stop_policy": StopPolicy.HOLD}, {"inactive": "FlavorNotFound"}]
+)
+def test_a_draining_local_queue_drains_whatever_else_its_queue_does(changes):
+    made = world().nodes(1).queue("cq", 4, None, **changes)
+    made.running("run", "cq", gpus=4, on={"h100-node-01": 1}, blocked=STOPPED)
+    assert evicted(plan_of(made)) == [("run", EvictionReason.LOCAL_QUEUE_STOPPED)]
+
+
 def test_a_cluster_queue_on_hold_keeps_its_work_and_lends_on():
     made = world().nodes(2).queue("held", 4, stop_policy=StopPolicy.HOLD).queue("open", 0)
     made.running("run", "held", gpus=2, on={"h100-node-01": 1})

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.flavors import Option
-from scheduling.engine.plan import Decision, Evict, Hold, Plan
+from scheduling.engine.invariants import violations
+from scheduling.engine.plan import Admit, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Rescue
 from scheduling.engine.snapshot import (
     CPU,
     GPU,
+    Cohort,
+    Flavor,
     FlavorQuotas,
     MinimumRuntime,
     Preemption,
@@ -24,7 +27,16 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.state import State
 from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort, WithinClusterQueue
-from tests.engine.builders import RECLAIM_ANY, RECLAIM_LOWER, World, columns, node, pods, world
+from tests.engine.builders import (
+    H100,
+    RECLAIM_ANY,
+    RECLAIM_LOWER,
+    World,
+    columns,
+    node,
+    pods,
+    world,
+)
 from tests.engine.simulator import Simulator
 
 LAWS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -308,3 +320,28 @@ def test_a_withdrawn_claim_frees_its_room_at_once() -> None:
     assert sim.plan.memory.claims == ()
     sim.step()
     assert {"thief", "own"} <= sim.admitted()
+
+
+def test_a_claim_on_a_column_that_its_queue_no_longer_lists_ends() -> None:
+    """The cohort still has the column; the queue may not use it any more."""
+    made = world().nodes(2).queue("a", 4, "co", preemption=RECLAIM_LOWER)
+    made.running("low", "a", pods(4), on={"h100-node-01": 4})
+    snapshot = made.pending("hi", "a", pods(4), priority=9).build()
+    memory = decide(snapshot).memory
+    assert [claim.workload for claim in memory.claims] == ["hi"]
+    groups = (
+        ResourceGroup((CPU,), (FlavorQuotas("h100-sxm", {CPU: Quota(10**6)}),)),
+        ResourceGroup((GPU,), (FlavorQuotas("other", {GPU: Quota(8)}),)),
+    )
+    edited = replace(
+        snapshot,
+        memory=memory,
+        workloads=tuple(w for w in snapshot.workloads if w.key != "low"),
+        flavors={**snapshot.flavors, "other": Flavor("other", {"accelerator": "other"})},
+        cluster_queues={"a": replace(snapshot.cluster_queues["a"], groups=groups)},
+        cohorts={"co": Cohort("co", quotas={H100: Quota(8)})},
+    )
+    plan = decide(edited)
+    assert violations(edited, plan) == ()
+    (admit,) = [d for d in plan.decisions if isinstance(d, Admit)]
+    assert dict(admit.assignments[0].flavors) == {GPU: "other"}

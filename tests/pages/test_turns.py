@@ -40,7 +40,7 @@ def fair(platform):
 def test_the_cohort_says_who_goes_next_and_why(fair, ada, signed_in):
     page = signed_in(ada).get(reverse("cohort", args=["llm"]))
     said = words(page)
-    assert "cq-ia goes next: it holds no more than its own." in said
+    assert "cq-ia stands first: it holds no more than its own." in said
     children = page.context["page"].turns.children
     assert [(c.name, c.turn, c.waiting, c.borrows) for c in children] == [
         ("cq-ia", 1, 1, False),
@@ -53,7 +53,7 @@ def test_the_cohort_says_who_goes_next_and_why(fair, ada, signed_in):
 def test_a_team_sees_its_own_turn_and_nobody_elses(fair, lea, signed_in):
     browser = signed_in(lea)
     cohort = words(browser.get(reverse("cohort", args=["llm"])))
-    assert "Another team goes next." in cohort
+    assert "Another team stands first." in cohort
     assert "cq-ia" not in cohort.replace("now from cq-ia", "")  # who lends is told
     queue = words(browser.get(reverse("queue", args=["cq-datos"])))
     assert "Turn in the cohort 2 of 2 12.0 GPU-hours of late, weight 1" in queue

@@ -28,6 +28,6 @@ class FairVictims:
             return picture.fits(attempt.queue, attempt.usage) and need.placed()
 
         with picture.trial():
-            hunt = Hunt(picture, self._shares, attempt, fits, self._grounds.order)
+            hunt = Hunt(picture, self._shares, attempt, fits, self._grounds)
             taken = hunt.run(lines, picture.snapshot.fair_strategies)
             return give_back(taken, picture.trial, picture.put_back, fits) if taken else ()

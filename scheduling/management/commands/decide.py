@@ -61,6 +61,8 @@ class Command(BaseCommand):
         equal: Counter[int] = Counter()
         lines: list[str] = []
         recorded = [(s, outcome) for s, outcome in outcomes if s.expected is not None]
+        if not recorded:
+            raise CommandError("nothing to compare with: no scenario says what is expected")
         for scenario, outcome in recorded:
             for level in LEVELS:
                 found = _differences(scenario, outcome, level)

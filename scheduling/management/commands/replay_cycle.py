@@ -1,5 +1,6 @@
 """``manage.py replay_cycle ID``: decide a recorded cycle again at the desk."""
 
+import json
 from argparse import ArgumentParser
 from difflib import unified_diff
 from typing import Any
@@ -40,4 +41,6 @@ class Command(BaseCommand):
 
 
 def _lines(plan: Plan) -> list[str]:
-    return [f"{decision}\n" for decision in plan.decisions]
+    """Return the decisions as recordings write them: equal ones are equal texts."""
+    decisions = codec.encode_plan(plan)["decisions"]
+    return [f"{json.dumps(decision, sort_keys=True)}\n" for decision in decisions]

@@ -292,3 +292,33 @@ def test_the_same_size_again_is_no_change(running):
     before = running.version, len(story(running))
     resize(running, 4)
     assert (running.version, len(story(running))) == before
+
+
+# ---- reports while more pods are asked for ------------------------------------------------------
+def test_a_report_of_progress_leaves_the_age_of_a_growth_as_it_is(clock):
+    nodes(2, gpus=4)
+    queue("datos", 8)
+    row = elastic(count=4)
+    step()
+    resize(row, 6)
+    since = row.growth["since"]
+    clock.shift(HOUR)
+    change_workload(row.uid, WorkloadChange(last_checkpoint_at=NOON + HOUR), actor=None)
+    row.refresh_from_db()
+    assert row.growth["since"] == since
+    resize(row, 7)
+    assert row.growth["since"] > since, "more pods are a new wish"
+
+
+def test_one_pod_set_is_changed_once(clock):
+    nodes(1, gpus=4)
+    queue("datos", 4)
+    row = elastic(count=2)
+    step()
+    twice = WorkloadChange((PodSetChange("worker", 1), PodSetChange("worker", 3)))
+    with pytest.raises(Rejected) as refused:
+        change_workload(row.uid, twice, actor=None)
+    assert [(p.path, p.code) for p in refused.value.problems] == [
+        ("pod_sets[1].name", "POD_SET_TWICE")
+    ]
+    assert worker(row)[0] == 2
