@@ -18,7 +18,7 @@ from pathlib import Path
 from scheduling.bench.report import Figure, Goal, Report
 from scheduling.engine.scoring.board import Board, Place
 from scheduling.engine.scoring.holes import WHOLE, Hole, Shape
-from scheduling.engine.scoring.policies import policy_of
+from scheduling.engine.scoring.policies import policy_of, scale_of
 from scheduling.engine.scoring.popularity import Popularity, typical
 
 NODES = "openb_node_list_gpu_node.csv"
@@ -70,8 +70,8 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def _hole(row: Mapping[str, str]) -> Hole:
-    size = int(row["cpu_milli"]), int(row["memory_mib"])
-    return Hole(size, (WHOLE,) * int(row["gpu"]), row["model"], size)
+    amounts = int(row["cpu_milli"]), int(row["memory_mib"])
+    return Hole(amounts, (WHOLE,) * int(row["gpu"]), row["model"])
 
 
 def _shape(row: Mapping[str, str]) -> Shape:
@@ -145,7 +145,7 @@ def pack(trace: Trace, policy: str, seed: int) -> Packing:
     gc.collect()
     started = time.process_time()
     popularity = popular(trace.pods)
-    board = Board(dict(enumerate(order)), policy_of(policy, popularity))
+    board = Board(dict(enumerate(order)), policy_of(policy, popularity, scale_of(order)))
     packing = _Packer(trace.milli, board, popularity).pack(pods)
     packing.cpu_s = time.process_time() - started
     packing.work = board.work + Counter(fragments=popularity.worked_out)

@@ -4,7 +4,15 @@ import pytest
 
 from scheduling.engine.scoring.board import Board, Place
 from scheduling.engine.scoring.holes import Hole, Shape, after, fits, loosest, tightest, ways
-from scheduling.engine.scoring.policies import STEPS, binpack, fragmentation, policy_of, spread
+from scheduling.engine.scoring.policies import (
+    STEPS,
+    Scale,
+    binpack,
+    fragmentation,
+    policy_of,
+    scale_of,
+    spread,
+)
 from scheduling.engine.scoring.popularity import Popularity, typical
 
 ONE, TWO, EIGHT = Shape((1,), 1), Shape((1,), 2), Shape((1,), 8)
@@ -13,8 +21,11 @@ CPU_ONLY = Shape((4,))
 NOBODY = Popularity({})
 
 
-def hole(*devices, cpu=8, kind="a", size=8):
-    return Hole((cpu,), devices, kind, (size,))
+SCALE = Scale((8, 8000), (1, 1))
+
+
+def hole(*devices, cpu=8, kind="a"):
+    return Hole((cpu,), devices, kind)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +122,9 @@ def test_typical_shapes_are_the_most_frequent_until_enough_are_covered():
         pytest.param(binpack, [hole(1000, 1000), hole(0, 1000)], ONE, (1, (1,)), id="fuller"),
         pytest.param(binpack, [hole(1000, 600)], HALF, (0, (1,)), id="tighter device"),
         pytest.param(binpack, [hole(cpu=8), hole(cpu=5)], CPU_ONLY, (1, ()), id="CPU alone"),
+        pytest.param(
+            binpack, [hole(*[1000] * 8), hole(1000, 1000)], ONE, (1, (0,)), id="small node"
+        ),
         pytest.param(binpack, [hole(1000), hole(1000)], ONE, (0, (0,)), id="number"),
         pytest.param(spread, [hole(0, 1000), hole(1000, 1000)], ONE, (1, (0,)), id="emptier"),
         pytest.param(spread, [hole(600, 1000)], HALF, (0, (1,)), id="looser device"),
@@ -120,18 +134,21 @@ def test_typical_shapes_are_the_most_frequent_until_enough_are_covered():
 )
 def test_which_node_and_devices_a_pod_takes(policy, nodes, shape, place):
     popularity = Popularity({EIGHT: 1, ONE: 2, HALF: 1})
-    rate = policy_of(policy.__name__, popularity)
+    rate = policy_of(policy.__name__, popularity, SCALE)
     found = Board(dict(enumerate(nodes)), rate).best(shape)
     assert found == (place and Place(*place))
 
 
 def test_small_differences_of_the_gradient_are_a_tie_that_the_number_settles():
     popularity = Popularity({ONE: 1})
-    near, nearer = hole(1000, 1000, 301), hole(1000, 1000, 300)
-    merits = [fragmentation(popularity, one, THIRD).merit for one in (near, nearer)]
-    assert merits[0] == merits[1]
-    coarse = fragmentation(popularity, hole(1000), THIRD).merit
-    assert coarse < merits[0]
+    shares = (500, 505, 700)  # what is left of the device is a fragment then
+    pods = [Shape((1,), 1, share) for share in shares]
+    merits = [fragmentation(popularity, hole(1000), pod).merit for pod in pods]
+    assert merits[0] == merits[1] < merits[2]
+
+
+def test_of_devices_with_one_gradient_the_tightest_is_taken():
+    assert fragmentation(NOBODY, hole(1000, 600, 1000), HALF).devices == (1,)
 
 
 def test_merits_of_the_gradient_have_so_many_steps():
@@ -140,11 +157,23 @@ def test_merits_of_the_gradient_have_so_many_steps():
     assert 0 <= ends[0] < STEPS // 2 <= ends[1] < STEPS
 
 
-def test_weights_say_what_packing_looks_at():
-    nodes = {0: Hole((4,), (1000, 1000), "", (8,)), 1: Hole((8,), (0, 1000), "", (8,))}
-    by_cpu = Board(nodes, lambda *asked: binpack(*asked, weights=(1, 0))).best(ONE)
-    by_gpu = Board(nodes, lambda *asked: binpack(*asked, weights=(0, 1))).best(ONE)
-    assert (by_cpu, by_gpu) == (Place(0, (0,)), Place(1, (1,)))
+@pytest.mark.parametrize(
+    ("weights", "place"),
+    [((1, 0), Place(0, (0,))), ((0, 1), Place(1, (1,))), ((), Place(1, (1,)))],
+)
+def test_weights_say_what_packing_looks_at(weights, place):
+    empty = [Hole((8,), (1000,) * 2), Hole((16,), (1000,) * 2)]
+    nodes = {0: Hole((4,), (1000, 1000)), 1: Hole((8,), (0, 1000))}
+    rate = policy_of("binpack", NOBODY, scale_of(empty, weights))
+    assert Board(nodes, rate).best(ONE) == place
+
+
+def test_the_scale_is_the_largest_node_and_devices_count_as_much_as_all_else():
+    empty = [Hole((8, 64), (1000,) * 8), Hole((16, 32), ())]
+    assert scale_of(empty) == Scale((16, 64, 8000), (1, 1, 2))
+    assert scale_of([Hole((), (1000,))]) == Scale((1000,), (1,))
+    assert spread(scale_of(empty), empty[1], Shape((0, 32))).merit == 25  # 16 of 16 CPU, no more
+    assert spread(scale_of([hole()]), hole(), CPU_ONLY).merit == 25  # nobody has a device
 
 
 def test_without_any_shape_to_come_every_node_is_as_good_as_the_other():
@@ -155,11 +184,11 @@ def test_without_any_shape_to_come_every_node_is_as_good_as_the_other():
 
 def test_an_unknown_policy_is_no_policy():
     with pytest.raises(KeyError):
-        policy_of("random", NOBODY)
+        policy_of("random", NOBODY, SCALE)
 
 
 def test_what_was_never_there_cannot_be_given_back():
-    board = Board({0: hole(1000)}, policy_of("binpack", NOBODY))
+    board = Board({0: hole(1000)}, policy_of("binpack", NOBODY, SCALE))
     with pytest.raises(AssertionError, match="more than it has"):
         board.give(Place(0, (0,)), ONE)
     with pytest.raises(AssertionError, match="more than it has"):

@@ -10,9 +10,10 @@ from scheduling.engine.scoring import board as board_module
 from scheduling.engine.scoring import popularity as popularity_module
 from scheduling.engine.scoring.board import Board
 from scheduling.engine.scoring.holes import Hole, Shape, after, fits
-from scheduling.engine.scoring.policies import policy_of
+from scheduling.engine.scoring.policies import Scale, policy_of
 from scheduling.engine.scoring.popularity import Popularity
 
+SCALE = Scale((9, 9, 4000), (1, 1, 2))
 LAWS = settings(max_examples=40, deadline=None)
 POLICIES = ("fragmentation", "binpack", "spread")
 
@@ -22,9 +23,8 @@ kinds_st = st.frozensets(st.sampled_from("ab"), max_size=2)
 
 @st.composite
 def holes_st(draw):
-    size = draw(st.integers(1, 9)), draw(st.integers(1, 9))
-    free = tuple(draw(st.integers(0, whole)) for whole in size)
-    return Hole(free, draw(devices_st), draw(st.sampled_from("ab")), size)
+    free = draw(st.integers(0, 9)), draw(st.integers(0, 9))
+    return Hole(free, draw(devices_st), draw(st.sampled_from("ab")))
 
 
 @st.composite
@@ -75,7 +75,7 @@ def test_the_order_of_devices_and_shapes_changes_no_fragment(weights, hole, chan
 @given(weights_st, nodes_st, st.lists(shapes_st(), max_size=8), st.integers(2, 5))
 def test_twice_as_many_of_each_shape_is_the_same_popularity(weights, nodes, pods, times):
     more = {shape: weight * times for shape, weight in weights.items()}
-    rates = [policy_of("fragmentation", Popularity(one)) for one in (weights, more)]
+    rates = [policy_of("fragmentation", Popularity(one), SCALE) for one in (weights, more)]
     for pod in pods:
         assert scan(nodes, rates[0], pod) == scan(nodes, rates[1], pod)
 
@@ -83,7 +83,7 @@ def test_twice_as_many_of_each_shape_is_the_same_popularity(weights, nodes, pods
 @LAWS
 @given(nodes_st, shapes_st())
 def test_without_popularity_the_lowest_number_that_fits_is_taken(nodes, pod):
-    place = Board(nodes, policy_of("fragmentation", Popularity({}))).best(pod)
+    place = Board(nodes, policy_of("fragmentation", Popularity({}), SCALE)).best(pod)
     fitting = [number for number, hole in nodes.items() if fits(hole, pod)]
     assert (place.number if place else None) == min(fitting, default=None)
 
@@ -116,7 +116,7 @@ def test_what_is_forgotten_is_worked_out_again(policy, weights, nodes, pods):
 
 
 def compare_with_a_scan(policy, weights, nodes, pods):
-    rate = policy_of(policy, Popularity(weights))
+    rate = policy_of(policy, Popularity(weights), SCALE)
     board, standing = Board(nodes, rate), []
     for pod in (*pods, *pods):
         place = board.best(pod)
@@ -132,7 +132,7 @@ def compare_with_a_scan(policy, weights, nodes, pods):
 @given(policy_st, weights_st, nodes_st, st.lists(shapes_st(), max_size=8))
 def test_the_order_in_which_numbered_nodes_are_named_changes_nothing(policy, weights, nodes, pods):
     turned = dict(reversed(nodes.items()))
-    boards = [Board(one, policy_of(policy, Popularity(weights))) for one in (nodes, turned)]
+    boards = [Board(one, policy_of(policy, Popularity(weights), SCALE)) for one in (nodes, turned)]
     for pod in pods:
         places = [board.best(pod) for board in boards]
         assert places[0] == places[1]
@@ -146,7 +146,7 @@ def test_the_order_in_which_numbered_nodes_are_named_changes_nothing(policy, wei
 def test_nothing_is_overcommitted_and_what_leaves_leaves_nothing_behind(
     policy, weights, nodes, pods
 ):
-    board, standing = Board(nodes, policy_of(policy, Popularity(weights))), []
+    board, standing = Board(nodes, policy_of(policy, Popularity(weights), SCALE)), []
     for pod in pods:
         place = board.best(pod)
         if place:
@@ -165,7 +165,7 @@ def test_nothing_is_overcommitted_and_what_leaves_leaves_nothing_behind(
 @LAWS
 @given(weights_st, nodes_st, shapes_st())
 def test_asking_again_looks_at_nothing_again(weights, nodes, pod):
-    board = Board(nodes, policy_of("fragmentation", Popularity(weights)))
+    board = Board(nodes, policy_of("fragmentation", Popularity(weights), SCALE))
     first = board.best(pod)
     looked = board.work["looked"]
     assert board.best(pod) == first

@@ -32,7 +32,7 @@ PUBLISHED_ALL = {
 }
 SMALL = Trace(
     "default",
-    tuple(Hole(SIZE, (1000,) * count, "G2", SIZE) for count in (8, 8, 4, 2, 2)),
+    tuple(Hole(SIZE, (1000,) * count, "G2") for count in (8, 8, 4, 2, 2)),
     (*[WHOLE_POD] * 8, *[Shape((1, 1), 1, 300)] * 12, Shape((8, 1), 8)),
     PUBLISHED_ALL,
 )
@@ -55,8 +55,8 @@ def test_a_trace_is_read_in_the_order_of_names(folder):
     assert trace == Trace(
         "default",
         (
-            Hole((8000, 64), (1000,) * 8, "G2", (8000, 64)),
-            Hole((8000, 64), (1000,) * 2, "T4", (8000, 64)),
+            Hole((8000, 64), (1000,) * 8, "G2"),
+            Hole((8000, 64), (1000,) * 2, "T4"),
         ),
         (
             Shape((500, 4)),

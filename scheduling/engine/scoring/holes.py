@@ -27,14 +27,12 @@ class Shape(NamedTuple):
 class Hole(NamedTuple):
     """What is free on a node, all that a score depends on: equal holes have equal scores.
 
-    ``devices`` holds the free thousandths of each device by index, ``size`` what the node has
-    in all of each ordinary resource.
+    ``devices`` holds the free thousandths of each device, by index.
     """
 
     amounts: tuple[int, ...]
     devices: tuple[int, ...] = ()
     kind: str = ""
-    size: tuple[int, ...] = ()
 
 
 def fits(hole: Hole, shape: Shape) -> bool:

@@ -8,7 +8,7 @@ Sources: ``placement.md`` 1.10, 4.1 and 4.4.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ STEPS = 50
 # fine around zero and coarse far from it. Coarse on purpose: many nodes then tie, the lowest
 # number wins, work concentrates, and nodes stay whole for large shapes.
 _STEPS_FROM = tuple(math.ceil(WHOLE * math.log(step / (STEPS - step))) for step in range(1, STEPS))
+
+_FINE = 1_000_000  # parts of a node, before they are added up and cut to per cent
 
 
 class Seat(NamedTuple):
@@ -49,39 +51,58 @@ def fragmentation(popularity: Popularity, hole: Hole, shape: Shape) -> Seat:
     return Seat(bisect_right(_STEPS_FROM, gradient // max(popularity.total, 1)), best)
 
 
-def binpack(hole: Hole, shape: Shape, weights: Sequence[int] = ()) -> Seat:
-    """Rate by how full the node then is, in what the pod asks for: the fullest goes first.
+class Scale(NamedTuple):
+    """What makes different resources comparable: ordinary ones in their order, then devices.
 
-    ``weights``: of each ordinary resource, then of devices; none given means all equal. What a
-    node has none of does not count. Takes the tightest devices.
+    ``sizes`` are those of the largest node, devices in thousandths; 0 where no node has any.
     """
-    return Seat(_fullness(hole, shape, weights), tightest(hole, shape))
+
+    sizes: tuple[int, ...]
+    weights: tuple[int, ...]
 
 
-def spread(hole: Hole, shape: Shape, weights: Sequence[int] = ()) -> Seat:
-    """Rate the other way round: the emptiest node and the devices with most left go first."""
-    return Seat(-_fullness(hole, shape, weights), loosest(hole, shape))
+def scale_of(empty: Collection[Hole], weights: Sequence[int] = ()) -> Scale:
+    """Return the scale of these nodes, given with nothing on them.
+
+    Without weights devices count as much as all ordinary resources together.
+    """
+    columns = zip(*((*hole.amounts, sum(hole.devices)) for hole in empty), strict=True)
+    sizes = tuple(map(max, columns))
+    ordinary = max(len(sizes) - 1, 0)
+    return Scale(sizes, tuple(weights) or (1,) * ordinary + (max(ordinary, 1),))
 
 
-def _fullness(hole: Hole, shape: Shape, weights: Sequence[int]) -> int:
-    """Return how full the node will be, in thousandths."""
+def binpack(scale: Scale, hole: Hole, shape: Shape) -> Seat:
+    """Rate by how little the node then has left, in all resources: the fullest goes first.
+
+    What is left is measured by the largest node, not by the node's own size: a small node is
+    used up before a hole is made in a large one. Takes the tightest devices.
+    """
+    return Seat(-_left(scale, hole, shape), tightest(hole, shape))
+
+
+def spread(scale: Scale, hole: Hole, shape: Shape) -> Seat:
+    """Rate the other way round: the node and the devices with most left go first."""
+    return Seat(_left(scale, hole, shape), loosest(hole, shape))
+
+
+def _left(scale: Scale, hole: Hole, shape: Shape) -> int:
+    """Return what will be left, in per cent of the largest node."""
     asked = (*shape.amounts, shape.devices * shape.share)
     free = (*hole.amounts, sum(hole.devices))
-    size = (*hole.size, len(hole.devices) * WHOLE)
-    counted = tuple(weights) or (1,) * len(asked)
-    full = weight = 0
-    for ask, left, whole, each in zip(asked, free, size, counted, strict=True):
-        if ask and whole:
-            full += each * WHOLE * (whole - left + ask) // whole
-            weight += each
-    return full // weight if weight else 0
+    left = sum(
+        weight * _FINE * (amount - ask) // size
+        for ask, amount, size, weight in zip(asked, free, *scale, strict=True)
+        if size
+    )
+    return left * 100 // (_FINE * sum(scale.weights))
 
 
-def policy_of(name: str, popularity: Popularity) -> Policy:
+def policy_of(name: str, popularity: Popularity, scale: Scale) -> Policy:
     """Return the policy of this name. Raises KeyError for any other name."""
     known: dict[str, Policy] = {
         "fragmentation": partial(fragmentation, popularity),
-        "binpack": binpack,
-        "spread": spread,
+        "binpack": partial(binpack, scale),
+        "spread": partial(spread, scale),
     }
     return known[name]
