@@ -4,8 +4,6 @@ Nothing is read from or written to the database. Contract: ``decisions.md`` 9; f
 outcome: ``conformance/finops/FORMAT.md``.
 """
 
-import gzip
-import zlib
 from argparse import ArgumentParser
 from dataclasses import dataclass
 from itertools import islice
@@ -16,9 +14,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from finops.allocation.documents import differences, parse, text_of
 from finops.allocation.encoding import outcome_of
+from gpuplatform.common.recorded_files import read_bytes, write_text
 
 SHOWN = 10  # scenarios whose first difference is printed
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,8 @@ class Command(BaseCommand):
     def _write(self, text: str, output: Path | None) -> None:
         if output is None:
             self.stdout.write(text, ending="")
-            return
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise CommandError(f"{output}: {error}") from error
+        else:
+            write_text(output, text)
 
     def _check(self, billed: list[_Billed]) -> None:
         """Print the counts and the first differences; fail on any."""
@@ -86,11 +81,8 @@ def _differences(one: _Billed) -> list[str]:
 def _content(file: Path) -> Any:
     """Read one file, plain or gzip."""
     try:
-        content = file.read_bytes()
-        if content.startswith(_GZIP):
-            content = gzip.decompress(content)
-        return parse(content)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        return parse(read_bytes(file))
+    except (ValueError, RecursionError) as error:
         raise CommandError(f"{file}: {error}") from error
 
 

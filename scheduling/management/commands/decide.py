@@ -3,9 +3,7 @@
 Nothing is read from or written to the database. Contract: ``decisions.md`` 9.
 """
 
-import gzip
 import json
-import zlib
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from gpuplatform.common.recorded_files import read_bytes, write_text
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario.comparing import differences
 from scheduling.engine.scenario.fields import BadScenario
@@ -25,7 +24,6 @@ PROFILES = {profile.name: profile for profile in (Profile.kueue(), Profile.recom
 LEVELS = (1, 2, 3)
 FATAL_LEVELS = (1, 2)
 SHOWN = 10  # differences printed
-_GZIP = b"\x1f\x8b"
 
 
 class Command(BaseCommand):
@@ -56,7 +54,7 @@ class Command(BaseCommand):
         if output is None:
             self.stdout.write(text, ending="")
         else:
-            output.write_text(text, encoding="utf-8")
+            write_text(output, text)
 
     def _check(self, outcomes: list[tuple[Scenario, dict[str, Any]]]) -> None:
         """Print the counts of each level and the first differences; fail on a fatal one."""
@@ -65,7 +63,7 @@ class Command(BaseCommand):
         recorded = [(s, outcome) for s, outcome in outcomes if s.expected is not None]
         for scenario, outcome in recorded:
             for level in LEVELS:
-                found = differences(scenario.expected, outcome, level)
+                found = _differences(scenario, outcome, level)
                 equal[level] += not found
                 lines += [f"{scenario.id} level {level}: {line}" for line in found[:1]]
         for level in LEVELS:
@@ -76,14 +74,19 @@ class Command(BaseCommand):
             raise CommandError("the decisions differ from what is expected")
 
 
+def _differences(scenario: Scenario, outcome: dict[str, Any], level: int) -> list[str]:
+    try:
+        return differences(scenario.expected, outcome, level)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"{scenario.id}: expected has not the shape of an outcome: {error!r}"
+        raise CommandError(problem) from error
+
+
 def _scenarios(file: Path) -> Iterator[Scenario]:
     """Read one file, plain or gzip. Raises CommandError with every problem by path."""
     try:
-        content = file.read_bytes()
-        if content.startswith(_GZIP):
-            content = gzip.decompress(content)
-        listed = json.loads(content)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error) as error:
+        listed = json.loads(read_bytes(file))
+    except (ValueError, RecursionError) as error:
         raise CommandError(f"{file}: {error}") from error
     if not isinstance(listed, list):
         raise CommandError(f"{file}: must be a list of scenarios")

@@ -80,3 +80,12 @@ def test_bad_files_name_the_path(tmp_path: Path) -> None:
     file.write_text("not JSON")
     with pytest.raises(CommandError, match=r"bad\.json"):
         decide(file)
+
+
+@pytest.mark.parametrize("expected", [3, [], {}, {"cycles": 1, "final": {}}, {"cycles": [1]}])
+def test_an_expectation_without_the_shape_of_an_outcome_is_named(tmp_path: Path, expected) -> None:
+    made = {**platform([queue("a", 4)], [work("x", 1)]), "expected": expected}
+    file = tmp_path / "odd.json"
+    file.write_text(json.dumps([made]), encoding="utf-8")
+    with pytest.raises(CommandError, match="expected has not the shape of an outcome"):
+        call_command("decide", str(file), "--check")

@@ -1,0 +1,36 @@
+"""Files that commands take and give: plain or gzip in, text out, all of it bounded."""
+
+import gzip
+import zlib
+from pathlib import Path
+
+from django.core.management.base import CommandError
+
+MOST_BYTES = 256 * 1024 * 1024  # unpacked; the largest recorded file has a few
+_GZIP = b"\x1f\x8b"
+
+
+def read_bytes(file: Path) -> bytes:
+    """Return what a file says, unpacked. Raises CommandError with the file's name.
+
+    A small file that unpacks to more than ``MOST_BYTES`` is refused before it fills the memory.
+    """
+    try:
+        with file.open("rb") as packed:
+            is_gzip = packed.read(len(_GZIP)) == _GZIP
+            packed.seek(0)
+            source = gzip.GzipFile(fileobj=packed) if is_gzip else packed
+            content = source.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise CommandError(f"{file}: {error}") from error
+    if len(content) > MOST_BYTES:
+        raise CommandError(f"{file}: more than {MOST_BYTES} bytes")
+    return content
+
+
+def write_text(output: Path, text: str) -> None:
+    """Write a file whole. Raises CommandError with its name."""
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{output}: {error}") from error
