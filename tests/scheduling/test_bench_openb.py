@@ -98,8 +98,15 @@ def test_a_pod_that_fits_nowhere_has_failed_and_uses_nothing():
     narrow = replace(SMALL, holes=SMALL.holes[2:] * 4, pods=(Shape((1, 1), 8), WHOLE_POD))
     packing = pack(narrow, "fragmentation", 42)
     assert packing.places.count(None) > 0
-    assert packing.failed_large > 0
     assert max(packing.allocated.values()) < max(packing.allocated)
+
+
+def test_large_pods_that_fail_count_until_80_percent_have_arrived():
+    large = Shape((1, 1), 8)
+    narrow = replace(SMALL, holes=SMALL.holes[2:] * 4, pods=(large,) * 2)  # 32 GPUs, 4 on a node
+    packing = pack(narrow, "fragmentation", 42)
+    assert packing.places == [None] * 6  # at 25, 50, 75 % and later
+    assert packing.failed_large == 3
 
 
 def test_figures_stand_beside_the_published_ones_and_goals_are_told_as_they_are():
