@@ -103,10 +103,10 @@ def test_a_pod_that_fits_nowhere_has_failed_and_uses_nothing():
 
 def test_large_pods_that_fail_count_until_80_percent_have_arrived():
     large = Shape((1, 1), 8)
-    narrow = replace(SMALL, holes=SMALL.holes[2:] * 4, pods=(large,) * 2)  # 32 GPUs, 4 on a node
+    narrow = replace(SMALL, holes=SMALL.holes[2:] * 8, pods=(large,) * 2)  # 64 GPUs, 4 on a node
     packing = pack(narrow, "fragmentation", 42)
-    assert packing.places == [None] * 6  # at 25, 50, 75 % and later
-    assert packing.failed_large == 3
+    assert packing.places == [None] * 11  # one at each eighth
+    assert packing.failed_large == 6  # the last of them at 75 %
 
 
 def test_figures_stand_beside_the_published_ones_and_goals_are_told_as_they_are():
