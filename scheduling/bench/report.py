@@ -6,27 +6,33 @@ Source: ``decisions.md`` 9.
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 Figure = int | float | str
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One figure beside the limit that it should not pass."""
+    """One figure beside the limit that it should not pass, or should reach with ``at_least``."""
 
     id: str
     value: float
     limit: float
+    at_least: bool = False
 
     @property
     def ok(self) -> bool:
         """Return whether the goal is reached."""
-        return self.value <= self.limit
+        return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    def as_shape(self) -> dict[str, Figure | bool]:
+        """Return the goal in the shape of the contract."""
+        return {"id": self.id, "value": self.value, "limit": self.limit, "ok": self.ok}
 
     def __str__(self) -> str:
         reached = "reached" if self.ok else "MISSED "
-        return f"{reached} {self.id}: {self.value:.4g} (at most {self.limit:g})"
+        bound = "at least" if self.at_least else "at most"
+        return f"{reached} {self.id}: {self.value:.4g} ({bound} {self.limit:g})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ class Report:
             "env": dict(self.env),
             "work": dict(self.work),
             "time": {"best": min(self.seconds), "median": statistics.median(self.seconds)},
-            "goals": [{**asdict(goal), "ok": goal.ok} for goal in self.goals],
+            "goals": [goal.as_shape() for goal in self.goals],
         }
         return json.dumps(shape, indent=2)
 

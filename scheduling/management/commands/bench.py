@@ -8,7 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import kueue_load
+from scheduling.bench import kueue_load, openb
+from scheduling.bench.report import Report
 
 LOADS = ("baseline", "large_scale", "tas")
 
@@ -28,18 +29,35 @@ class Command(BaseCommand):
         load.add_argument("--fair", action="store_true", help="cohorts share fairly")
         load.add_argument("--repeat", type=int, default=3)
         load.add_argument("--json", action="store_true")
+        pack = benches.add_parser("openb", help="packing single pods on the nodes of a real trace")
+        pack.add_argument("--policy", choices=tuple(openb.RIVALS), default="fragmentation")
+        pack.add_argument("--list", default="default", help="the pod list (default: default)")
+        pack.add_argument("--seeds", type=_numbers, default=openb.SEEDS, metavar="42,43")
+        pack.add_argument("--json", action="store_true")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the bench and print."""
-        data = self._data("kueue-perf", f"{options['load']}.json")
-        all_pending, fair = options["all_pending"], options["fair"]
-        report = kueue_load.bench(
-            data, all_pending=all_pending, fair=fair, repeat=options["repeat"]
-        )
+        run = self._kueue_load if options["name"] == "kueue-load" else self._openb
+        report = run(options)
         self.stdout.write(report.as_json() if options["json"] else report.as_table())
 
-    def _data(self, *parts: str) -> Any:
+    def _kueue_load(self, options: dict[str, Any]) -> Report:
+        data = json.loads(self._path("kueue-perf", f"{options['load']}.json").read_text("utf-8"))
+        all_pending, fair = options["all_pending"], options["fair"]
+        return kueue_load.bench(data, all_pending=all_pending, fair=fair, repeat=options["repeat"])
+
+    def _openb(self, options: dict[str, Any]) -> Report:
+        path = self._path("openb", f"openb_pod_list_{options['list']}.csv")
+        trace = openb.read_trace(path.parent, options["list"])
+        return openb.bench(trace, options["policy"], options["seeds"])
+
+    def _path(self, *parts: str) -> Path:
         path = Path(settings.SHARED_DATA, *parts)
         if not path.exists():
             raise CommandError(f"{path} is not here: benches read the data beside the repository.")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return path
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Read numbers with commas between them."""
+    return tuple(map(int, text.split(",")))

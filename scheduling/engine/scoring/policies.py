@@ -1,0 +1,108 @@
+"""The policies: how good a hole is for a shape, as plain functions.
+
+Each is asked only about holes that fit, and answers with a merit (the larger the better, whole
+numbers) and the devices to take. Equal holes get equal answers, so an answer can be remembered.
+Ties between nodes are not settled here: the node with the lowest number goes first, always.
+Sources: ``placement.md`` 1.10, 4.1 and 4.4.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from scheduling.engine.scoring.holes import WHOLE, Hole, Shape, after, loosest, tightest, ways
+from scheduling.engine.scoring.popularity import Popularity
+
+STEPS = 50
+# The gradient (thousandths of a device) from which on each further step is reached: a sigmoid,
+# fine around zero and coarse far from it. Coarse on purpose: many nodes then tie, the lowest
+# number wins, work concentrates, and nodes stay whole for large shapes.
+_STEPS_FROM = tuple(math.ceil(WHOLE * math.log(step / (STEPS - step))) for step in range(1, STEPS))
+
+_FINE = 1_000_000  # parts of a node, before they are added up and cut to per cent
+
+
+class Seat(NamedTuple):
+    """A place in a hole: how good it is, and which devices, by index."""
+
+    merit: int
+    devices: tuple[int, ...]
+
+
+Policy = Callable[[Hole, Shape], Seat]
+
+
+def fragmentation(popularity: Popularity, hole: Hole, shape: Shape) -> Seat:
+    """Rate by how much of a fragment the pod removes: the steepest descent goes first.
+
+    The devices are those of the steepest exact gradient; of equal ones the tightest, then the
+    lowest index. Without any shape in the distribution all merits are equal.
+    """
+    before = popularity.fragment(hole)
+    best: tuple[int, ...] = ()
+    gradient = None
+    for devices in ways(hole, shape):
+        descent = before - popularity.fragment(after(hole, shape, devices))
+        if gradient is None or descent > gradient:
+            best, gradient = devices, descent
+    assert gradient is not None, "a policy is asked only about holes that fit"
+    return Seat(bisect_right(_STEPS_FROM, gradient // max(popularity.total, 1)), best)
+
+
+class Scale(NamedTuple):
+    """What makes different resources comparable: ordinary ones in their order, then devices.
+
+    ``sizes`` are those of the largest node, devices in thousandths; 0 where no node has any.
+    """
+
+    sizes: tuple[int, ...]
+    weights: tuple[int, ...]
+
+
+def scale_of(empty: Collection[Hole], weights: Sequence[int] = ()) -> Scale:
+    """Return the scale of these nodes, given with nothing on them.
+
+    Without weights devices count as much as all ordinary resources together.
+    """
+    columns = zip(*((*hole.amounts, sum(hole.devices)) for hole in empty), strict=True)
+    sizes = tuple(map(max, columns))
+    ordinary = max(len(sizes) - 1, 0)
+    return Scale(sizes, tuple(weights) or (1,) * ordinary + (max(ordinary, 1),))
+
+
+def binpack(scale: Scale, hole: Hole, shape: Shape) -> Seat:
+    """Rate by how little the node then has left, in all resources: the fullest goes first.
+
+    What is left is measured by the largest node, not by the node's own size: a small node is
+    used up before a hole is made in a large one. Takes the tightest devices.
+    """
+    return Seat(-_left(scale, hole, shape), tightest(hole, shape))
+
+
+def spread(scale: Scale, hole: Hole, shape: Shape) -> Seat:
+    """Rate the other way round: the node and the devices with most left go first."""
+    return Seat(_left(scale, hole, shape), loosest(hole, shape))
+
+
+def _left(scale: Scale, hole: Hole, shape: Shape) -> int:
+    """Return what will be left, in per cent of the largest node."""
+    asked = (*shape.amounts, shape.devices * shape.share)
+    free = (*hole.amounts, sum(hole.devices))
+    left = sum(
+        weight * _FINE * (amount - ask) // size
+        for ask, amount, size, weight in zip(asked, free, *scale, strict=True)
+        if size
+    )
+    return left * 100 // (_FINE * sum(scale.weights))
+
+
+def policy_of(name: str, popularity: Popularity, scale: Scale) -> Policy:
+    """Return the policy of this name. Raises KeyError for any other name."""
+    known: dict[str, Policy] = {
+        "fragmentation": partial(fragmentation, popularity),
+        "binpack": partial(binpack, scale),
+        "spread": partial(spread, scale),
+    }
+    return known[name]

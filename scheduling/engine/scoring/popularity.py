@@ -1,0 +1,114 @@
+"""Fragments: what of a hole is of no use to the shapes that usually come.
+
+A distribution of shapes says how popular each is. For a shape that fits, the fragment of a hole
+is what is free on the devices that have too little for it; for any other shape, and for one
+that asks for no device, all that is free is a fragment. Weighted by popularity that is the
+fragment of the hole (``placement.md`` 4.1). Integers throughout: no sum depends on its order.
+"""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from operator import gt
+from typing import NamedTuple
+
+from scheduling.engine.scoring.holes import Hole, Shape
+
+REMEMBERED = 200_000  # fragments kept; then the memory starts anew
+
+
+class _Need(NamedTuple):
+    """One shape, its amounts as ranks among all that is ever asked."""
+
+    ranks: tuple[int, ...]
+    devices: int
+    share: int
+    weight: int
+
+
+class _Class(NamedTuple):
+    """All that the fragment of a hole depends on: holes of one class have one fragment."""
+
+    kind: str
+    ranks: tuple[int, ...]
+    devices: tuple[int, ...]  # ascending
+
+
+class Popularity:
+    """A distribution of shapes, with remembered fragments.
+
+    ``weights``: how often each shape comes, whole numbers; only their relation counts.
+    ``total`` is their sum, and fragments are in thousandths of a device times ``total``.
+    """
+
+    def __init__(self, weights: Mapping[Shape, int]) -> None:
+        assert all(weight >= 0 for weight in weights.values()), "no shape comes less than never"
+        self.total = sum(weights.values())
+        self.worked_out = 0
+        self._weights = {shape: w for shape, w in weights.items() if shape.devices and w}
+        columns = zip(*(shape.amounts for shape in self._weights), strict=True)
+        self._asked = tuple(tuple(sorted(set(column))) for column in columns)
+        self._needs: dict[str, tuple[_Need, ...]] = {}
+        self._fragments: dict[_Class, int] = {}
+
+    def fragment(self, hole: Hole) -> int:
+        """Return the fragment of a hole, in thousandths of a device times ``total``.
+
+        Cost: O(shapes) once for each class of holes, O(devices log devices) after that.
+        """
+        same = _Class(hole.kind, self._ranks(hole.amounts), tuple(sorted(hole.devices)))
+        found = self._fragments.get(same)
+        if found is None:
+            if len(self._fragments) >= REMEMBERED:
+                self._fragments.clear()
+            found = self._fragments[same] = self._work_out(same)
+        return found
+
+    def _ranks(self, amounts: tuple[int, ...]) -> tuple[int, ...]:
+        """Tell amounts apart only where somebody who asks would notice."""
+        return tuple(map(bisect_right, self._asked, amounts))
+
+    def _work_out(self, same: _Class) -> int:
+        self.worked_out += 1
+        idle = sum(same.devices)
+        fragment = idle * self.total
+        useful: dict[int, tuple[int, int]] = {}  # by share: how many devices, what is free there
+        for need in self._of_kind(same.kind) if idle else ():
+            if any(map(gt, need.ranks, same.ranks)):
+                continue
+            if need.share not in useful:
+                enough = [free for free in same.devices if free >= need.share]
+                useful[need.share] = len(enough), sum(enough)
+            count, free = useful[need.share]
+            if count >= need.devices:
+                fragment -= need.weight * free
+        return fragment
+
+    def _of_kind(self, kind: str) -> tuple[_Need, ...]:
+        if kind not in self._needs:
+            self._needs[kind] = tuple(
+                _Need(self._ranks(shape.amounts), shape.devices, shape.share, weight)
+                for shape, weight in self._weights.items()
+                if not shape.kinds or kind in shape.kinds
+            )
+        return self._needs[kind]
+
+
+def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
+    """Return the most frequent shapes, until they make up ``percent`` of all that came.
+
+    Of equally frequent ones the larger comes first: more of a device, then more of the other
+    resources in their order, then by the kinds that will do.
+    """
+    wanted, covered = sum(counts.values()) * percent, 0
+    kept: dict[Shape, int] = {}
+    for shape in sorted(counts, key=lambda shape: (-counts[shape], _size(shape))):
+        if covered * 100 >= wanted:
+            break
+        kept[shape] = counts[shape]
+        covered += counts[shape]
+    return kept
+
+
+def _size(shape: Shape) -> tuple[object, ...]:
+    amounts = tuple(-amount for amount in shape.amounts)
+    return -shape.devices * shape.share, amounts, -shape.devices, sorted(shape.kinds)
