@@ -1,7 +1,7 @@
 """One queue, one cohort: everything on their pages."""
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from gpuplatform.common.bars import QuotaBar
@@ -50,7 +50,7 @@ class QueuePage:
     lending: list[OpenLoan]
     waiting: list[Waiting]
     waiting_count: int
-    holding: list[Any]
+    holding: list["Holding"]
     holding_count: int
     use: HourlyUse
     changes: list[AuditEntry]
@@ -91,7 +91,7 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         lending=open_loans(actor, lender=name),
         waiting=_waiting(pending, actor),
         waiting_count=len(pending),
-        holding=_holding(held),
+        holding=_holding(held, board.queues[name].minimum_runtime_s, now),
         holding_count=len(held),
         use=quota_use(actor, now, name),
         changes=list(_changes("ClusterQueue", name)),
@@ -105,9 +105,25 @@ def _waiting(keys: list[str], actor: Actor) -> list[Waiting]:
     return waiting_rows(ordered, actor)
 
 
-def _holding(keys: list[str]) -> list[Workload]:
+@dataclass(frozen=True)
+class Holding:
+    """Admitted work; ``safe_until`` is when its minimum runtime ends, None once it has."""
+
+    workload: Workload
+    safe_until: datetime | None
+
+
+def _holding(keys: list[str], minimum_s: int, now: datetime) -> list[Holding]:
     rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
-    return list(rows.order_by("-admitted_at", "uid")[:SHOWN])
+    return [
+        Holding(row, _safe_until(row.admitted_at, minimum_s, now))
+        for row in rows.order_by("-admitted_at", "uid")[:SHOWN]
+    ]
+
+
+def _safe_until(admitted_at: datetime | None, minimum_s: int, now: datetime) -> datetime | None:
+    until = admitted_at + timedelta(seconds=minimum_s) if admitted_at else None
+    return until if until and until > now else None
 
 
 def _changes(kind: str, name: str) -> Any:

@@ -75,6 +75,18 @@ def test_safety_and_order_stand_on_the_page_of_the_queue(platform, ada, signed_i
     assert "Order inside the queue the local queue that used least goes first" in said
 
 
+@pytest.mark.parametrize(("minimum_s", "says"), [(0, "yes"), (5_400, "from "), (60, "yes")])
+def test_running_work_says_from_when_it_may_be_evicted(db, ada, signed_in, minimum_s, says):
+    world.nodes(1, gpus=2)
+    world.queue("datos", 2, minimum_runtime_s=minimum_s)
+    row = world.work("datos", "held", gpus=2)
+    run_cycle("test")
+    Workload.objects.filter(pk=row.pk).update(admitted_at=timezone.now() - timedelta(minutes=5))
+    page = signed_in(ada).get(reverse("queue", args=["cq-datos"])).text
+    cell = page.partition("held</a>")[2].partition("</tr>")[0].rpartition('class="extra">')[2]
+    assert cell.strip().startswith(says)
+
+
 @pytest.fixture
 def contest(db):
     """Two GPUs are free, each team waits for both; Datos asked first and has used 8 hours."""
