@@ -114,8 +114,10 @@ def _check_finished(
 def _check_checkpoint(at: datetime, row: Workload, now: datetime) -> Iterator[Problem]:
     if row.status not in HOLDING or row.admitted_at is None:
         yield _problem("last_checkpoint_at", "NOT_RUNNING", workload=str(row))
-    elif not row.admitted_at <= at <= now:
-        low, high = (f"{edge:%Y-%m-%dT%H:%M:%SZ}" for edge in (row.admitted_at, now))
+        return
+    since = max(row.admitted_at, row.last_checkpoint_at or row.admitted_at)  # none is unmade
+    if not since <= at <= now:
+        low, high = (f"{edge:%Y-%m-%dT%H:%M:%SZ}" for edge in (since, now))
         numbers = {"value": at.isoformat(), "low": low, "high": high}
         yield _problem("last_checkpoint_at", "OUT_OF_RANGE", **numbers)
 

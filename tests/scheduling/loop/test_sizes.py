@@ -322,3 +322,17 @@ def test_one_pod_set_is_changed_once(clock):
         ("pod_sets[1].name", "POD_SET_TWICE")
     ]
     assert worker(row)[0] == 2
+
+
+def test_a_checkpoint_is_not_unmade_by_an_older_one(clock):
+    nodes(1, gpus=4)
+    queue("datos", 4)
+    row = elastic(count=2)
+    step()
+    clock.shift(2 * HOUR)
+    change_workload(row.uid, WorkloadChange(last_checkpoint_at=NOON + HOUR), actor=None)
+    earlier = WorkloadChange(last_checkpoint_at=NOON + HOUR / 2)
+    with pytest.raises(Rejected, match="OUT_OF_RANGE"):
+        change_workload(row.uid, earlier, actor=None)
+    row.refresh_from_db()
+    assert row.last_checkpoint_at == NOON + HOUR
