@@ -65,9 +65,9 @@ def read_change(body: Any) -> WorkloadChange:
         tuple(_pod_set_change(row) for row in fields.children("pod_sets")),
         _instant(fields, "last_checkpoint_at"),
     )
-    if change == WorkloadChange():
-        fields.report("REQUIRED", "pod_sets")
     fields.close()
+    if change == WorkloadChange() and not any(_refuses(finding) for finding in found):
+        fields.report("REQUIRED", "pod_sets")  # or a checkpoint: one of the two is asked for
     problems = [_problem(finding) for finding in found if _refuses(finding)]
     if problems:
         raise Rejected(problems)

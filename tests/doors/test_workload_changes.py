@@ -104,3 +104,9 @@ def test_partial_admission_and_elastic_exclude_each_other(lea: Any, send: Any) -
     answer = send(lea, "POST", PATH, {**BODY, "pod_sets": pods})
     found = [(e["code"], e["pointer"]) for e in answer.json()["errors"]]
     assert (answer.status_code, found) == (422, [("PARTIAL_AND_ELASTIC", "/pod_sets/0/min_count")])
+
+
+def test_a_wrong_checkpoint_is_the_only_problem_of_its_request(asked: Any) -> None:
+    answer = asked({"last_checkpoint_at": "yesterday"})
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == ["/last_checkpoint_at"]
