@@ -262,7 +262,8 @@ class CohortForm(EditForm):
     ) -> CohortSpec:
         """Return what was asked for; inside another cohort what was offered is not said."""
         data = self.cleaned_data
-        offered = data["fairness"] == self.initial_of(current)["fairness"]
+        shown = current.fairness if current else Fairness.HISTORY.value
+        offered = data["fairness"] == shown
         kept = current or CohortSpec(data["name"])
         return CohortSpec(
             name=kept.name,

@@ -84,6 +84,14 @@ def test_a_cohort_that_moves_inside_another_gives_its_fairness_up(change):
     assert Cohort.objects.get(name="llm").fairness == "none"
 
 
+def test_a_fairness_chosen_inside_another_cohort_is_refused_and_not_thrown_away(change):
+    save_cohort(CohortSpec("top", fairness="share"), actor=None)
+    change("cohort-edit", COHORT, parent="top")
+    answer = change("cohort-edit", COHORT, fairness="share")
+    assert answer.status_code == 422
+    assert answer.context["form"].errors.keys() == {"fairness"}
+
+
 @pytest.mark.parametrize("weight", ["3", "0", ""])
 def test_a_local_queue_has_a_weight(platform, ada, signed_in, weight):
     Namespace.objects.filter(name="ns-datos").update(team=platform.datos.team)
