@@ -1,7 +1,7 @@
 # Needs GNU make and Python >= 3.11; everything else is installed into .venv.
 #   make demo        install, load demo data, start everything on http://localhost:$(PORT)/
 #   make test        the suite on SQLite, then on a PostgreSQL and a broker that it starts itself
-#   make test-long   big corpora, laws at full size, fault campaigns
+#   make test-long   big corpora, laws at full size, fault campaigns; ONLY="-k NAME" for a part
 #   make check       format, lint, types, walls, migrations, templates
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -63,7 +63,7 @@ test-postgresql: $(VENV)/.development
 	$(SERVICES) --postgresql -- $(PYTEST) -m "not long"
 
 test-long: $(VENV)/.development
-	$(SERVICES) --sqlite -- $(PYTEST) -m long
+	$(SERVICES) --sqlite -- $(PYTEST) -m long $(ONLY)
 
 check: $(VENV)/.development
 	$(VENV)/bin/ruff format --check .
