@@ -309,6 +309,18 @@ def test_old_cycles_and_changes_are_forgotten_and_their_evidence_sooner(
     assert run_cycle().held == 0
 
 
+def test_a_recorded_reason_with_several_facts_is_decided_the_same(three_teams):
+    """Recordings sort the facts of a blocker; the engine names them in its own order."""
+    work("datos", "too-large", pods=40, gpus=4)
+    work("datos", "gang", gpus=2)
+    run_cycle()
+    recorded, out = Cycle.objects.get(), StringIO()
+    (held,) = [one for one in recorded.plan["decisions"] if one["kind"] == "hold"]
+    assert any(len(blocker["facts"]) > 2 for blocker in held["blockers"])
+    call_command("replay_cycle", str(recorded.pk), stdout=out)
+    assert "the same 2 decisions" in out.getvalue()
+
+
 def test_the_command_prints_its_decisions_and_a_recorded_cycle_is_decided_the_same(three_teams):
     work("datos", "gang", gpus=2)
     out = StringIO()
