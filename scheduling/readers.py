@@ -10,22 +10,18 @@ from queues.choices import AdmissionOrder, QuotaSource
 from scheduling import models as rows
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
+from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     Expression,
-    Flavor,
     FlavorQuotas,
     FlavorResource,
     Fungibility,
     MinimumRuntime,
-    Node,
     Preemption,
     Quota,
     ResourceGroup,
-    Taint,
-    Toleration,
-    Topology,
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,

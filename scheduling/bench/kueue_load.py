@@ -16,12 +16,11 @@ from typing import Any
 
 from scheduling.bench.report import Goal, Report
 from scheduling.engine.cycle import advance
+from scheduling.engine.machines import GPU, Flavor
 from scheduling.engine.plan import Admit
 from scheduling.engine.snapshot import (
-    GPU,
     ClusterQueue,
     Cohort,
-    Flavor,
     FlavorQuotas,
     FlavorResource,
     PodSet,

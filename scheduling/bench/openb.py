@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scheduling.bench.report import Figure, Goal, Report
+from scheduling.engine.machines import WHOLE
 from scheduling.engine.scoring.board import Board, Place
-from scheduling.engine.scoring.holes import WHOLE, Hole, Shape
+from scheduling.engine.scoring.holes import Hole, Shape
 from scheduling.engine.scoring.policies import policy_of, scale_of
 from scheduling.engine.scoring.popularity import Popularity, typical
 

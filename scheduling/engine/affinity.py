@@ -6,7 +6,8 @@ flavor's own labels alone (``admission.md`` K32).
 
 from collections.abc import Iterable, Mapping
 
-from scheduling.engine.snapshot import Expression, Node
+from scheduling.engine.machines import Node
+from scheduling.engine.snapshot import Expression
 from scheduling.engine.terms import Operator
 
 NODE_NAME = "metadata.name"  # the one field of a node that Kubernetes lets a term match

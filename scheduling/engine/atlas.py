@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scheduling.engine.affinity import admits_node
-from scheduling.engine.snapshot import Flavor, Node, PodSet, Snapshot, Taint, Toleration
+from scheduling.engine.machines import Flavor, Node, Taint, Toleration
+from scheduling.engine.snapshot import PodSet, Snapshot
 from scheduling.engine.topology import path_of, topology_of
 
 _HARD_EFFECTS = ("NoSchedule", "NoExecute")  # PreferNoSchedule never keeps a pod away (K1)

@@ -7,7 +7,7 @@ in ``doors.py``.
 import math
 from collections.abc import Mapping
 
-from scheduling.engine.snapshot import CPU
+from scheduling.engine.machines import CPU
 
 _CUT = 1e9  # products are cut, not rounded, to nine decimals
 _MILLI = 1000

@@ -10,9 +10,10 @@ from math import inf
 
 from scheduling.engine.consumption import fading
 from scheduling.engine.decay import Consumed
+from scheduling.engine.machines import PODS
 from scheduling.engine.ordering import precedence
 from scheduling.engine.shapes import Form
-from scheduling.engine.snapshot import PODS, FlavorResource, LocalQueue, Snapshot, Workload
+from scheduling.engine.snapshot import FlavorResource, LocalQueue, Snapshot, Workload
 from scheduling.engine.tree import QuotaTree, queue_key
 from scheduling.engine.usage import held_usage
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.bounds import best_total, largest_gang
 from scheduling.engine.flavors import Option, Options, combinations, options_of
+from scheduling.engine.machines import PODS
 from scheduling.engine.partial import smallest
 from scheduling.engine.placement import (
     FreeCapacity,
@@ -21,14 +22,7 @@ from scheduling.engine.placement import (
 )
 from scheduling.engine.pools import Pool, Pools, pool_of
 from scheduling.engine.quota import QuotaLedger
-from scheduling.engine.snapshot import (
-    PODS,
-    ClusterQueue,
-    FlavorResource,
-    PodSet,
-    Snapshot,
-    Workload,
-)
+from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot, Workload
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
 from scheduling.engine.topology import Hosts
 from scheduling.engine.tree import queue_key, quota_tree

@@ -12,16 +12,10 @@ from itertools import islice, product
 from scheduling.engine.affinity import admits_flavor
 from scheduling.engine.atlas import Atlas, taint_text, untolerated
 from scheduling.engine.books import Books, Sides, within
+from scheduling.engine.machines import Flavor
 from scheduling.engine.placement import place_pod_set
 from scheduling.engine.plan import Blocker
-from scheduling.engine.snapshot import (
-    Assignment,
-    ClusterQueue,
-    Flavor,
-    FlavorResource,
-    PodSet,
-    Workload,
-)
+from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Undeclared
 from scheduling.engine.usage import asked_of, covered, quota_usage
 

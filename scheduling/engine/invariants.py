@@ -8,17 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
+from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.regrowth import came_back
 from scheduling.engine.snapshot import (
     NOTHING,
-    PODS,
-    PODS_PER_NODE,
     Admission,
     Assignment,
     Claim,
     FlavorResource,
-    Node,
     Quota,
     Snapshot,
     Workload,

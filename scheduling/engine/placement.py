@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.journal import Journal, Trial
-from scheduling.engine.snapshot import PODS, PODS_PER_NODE, Assignment, Node, PodSet, Workload
+from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
+from scheduling.engine.snapshot import Assignment, PodSet, Workload
 from scheduling.engine.terms import TopologyMode
 from scheduling.engine.topology import Hosts
 from scheduling.engine.usage import paired, pod_footprint

@@ -24,6 +24,8 @@ class Form(NamedTuple):
     priority: int
     pod_sets: int
     replaces: str
+    min_member: int | None
+    duration_s: float | None
 
 
 class Shapes:
@@ -55,4 +57,6 @@ def form_of(workload: Workload) -> Form:
         workload.priority,
         id(workload.pod_sets),
         workload.replaces,
+        workload.min_member,
+        workload.duration_s,
     )

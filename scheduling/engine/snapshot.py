@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
+from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    DeviceLocality,
     Fairness,
     FairStrategy,
     FlavorPreference,
@@ -25,12 +27,7 @@ from scheduling.engine.terms import (
     WithinClusterQueue,
 )
 
-CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
-PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
-
 HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
-
-Amounts = Mapping[str, int]
 
 
 class FlavorResource(NamedTuple):
@@ -50,72 +47,6 @@ class Quota:
 
 
 NOTHING = Quota(nominal=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A mark on nodes that keeps pods away unless they tolerate it."""
-
-    key: str
-    value: str = ""
-    effect: str = "NoSchedule"
-
-
-@dataclass(frozen=True, slots=True)
-class Toleration:
-    """A pod's or flavor's permission to use tainted nodes. Empty effect: every effect."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-    def tolerates(self, taint: Taint) -> bool:
-        """Return whether this toleration covers ``taint`` (Kubernetes' rule)."""
-        if self.effect and self.effect != taint.effect:
-            return False
-        if not self.key:
-            return self.operator == "Exists"
-        if self.key != taint.key:
-            return False
-        return self.operator == "Exists" or self.value == taint.value
-
-
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """Named levels of nearness, outermost first; each level is a node label."""
-
-    name: str
-    levels: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Flavor:
-    """A kind of node. Its nodes are those that carry all of ``node_labels``."""
-
-    name: str
-    node_labels: Mapping[str, str] = field(default_factory=dict)
-    node_taints: tuple[Taint, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
-    topology: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A machine. ``unmanaged`` is what pods outside the platform already take of it."""
-
-    name: str
-    labels: Mapping[str, str]
-    allocatable: Amounts
-    taints: tuple[Taint, ...] = ()
-    ready: bool = True
-    schedulable: bool = True
-    unmanaged: Amounts = field(default_factory=dict)
-
-    @property
-    def usable(self) -> bool:
-        """Return whether new pods may be placed here."""
-        return self.ready and self.schedulable
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +171,30 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """What one pod asks of each of ``count`` devices of its node.
+
+    ``share``: thousandths of the device's time; ``memory``: MiB of it.
+    """
+
+    count: int
+    share: int = WHOLE
+    memory: int = 0
+    locality: DeviceLocality = DeviceLocality.ANY
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroups:
+    """A role in parts of ``size`` pods each, of which ``minimum`` must be whole to start.
+
+    A part that stands at all stands whole.
+    """
+
+    size: int
+    minimum: int
+
+
+@dataclass(frozen=True, slots=True)
 class PodSet:
     """Identical pods of a workload. ``requests`` is what ONE pod asks for.
 
@@ -247,7 +202,9 @@ class PodSet:
     ``affinity``: terms of which one must hold, each a set of expressions that hold together;
     none: any node. ``charges``: what one pod is charged in quota where resource
     transformations make it differ from what it takes of a node; None: its requests.
-    ``flavors``: those that it must get, by resource; None: any.
+    ``flavors``: those that it must get, by resource; None: any. ``role_minimum``: how many of
+    these pods must stand for the gang to count as running; None: as the gang's minimum leaves
+    it. ``device``: what it asks of single devices; None: whole ones, any of the node.
     """
 
     name: str
@@ -260,6 +217,9 @@ class PodSet:
     affinity: tuple[tuple[Expression, ...], ...] = ()
     charges: Amounts | None = None
     flavors: Mapping[str, str] | None = None
+    role_minimum: int | None = None
+    subgroups: Subgroups | None = None
+    device: DeviceRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +228,14 @@ class Assignment:
 
     ``nodes`` is empty where the flavors have no nodes (quota only). Under ``Profile.kueue()``
     it names lowest domains: nodes, or paths joined by ``/`` where a topology ends above them.
+    ``devices``: for each node whose devices are told apart, the indices that each pod got.
     """
 
     pod_set: str
     count: int
     flavors: Mapping[str, str]
     nodes: Mapping[str, int] = field(default_factory=dict)
+    devices: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +259,9 @@ class Workload:
     ``reclaimable``: pods by pod set that have finished and give their quota back already.
     ``replaces``: the key of the running workload that this one is a grown copy of; it asks for
     the difference only, and takes its place in the moment of admission (``admission.md`` K37).
+    ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
+    pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
+    ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
     """
 
     key: str
@@ -315,6 +280,8 @@ class Workload:
     last_checkpoint_at: float | None = None
     reclaimable: Mapping[str, int] = field(default_factory=dict)
     replaces: str = ""
+    min_member: int | None = None
+    duration_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

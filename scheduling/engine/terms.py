@@ -178,6 +178,26 @@ class TopologyMode(StrEnum):
     UNCONSTRAINED = "unconstrained"
 
 
+class PlacementPolicy(StrEnum):
+    """Which of the nodes that fit a pod it takes (``placement.md`` 1.10, 4.1).
+
+    fragmentation: where least of what is free becomes useless to the shapes that usually come.
+    binpack: the fullest node. spread: the emptiest.
+    """
+
+    FRAGMENTATION = "fragmentation"
+    BINPACK = "binpack"
+    SPREAD = "spread"
+
+
+class DeviceLocality(StrEnum):
+    """Whether the devices of one pod share an island: NUMA node or NVLink (``placement.md`` 5)."""
+
+    ANY = "any"
+    PREFER = "prefer-island"
+    REQUIRE = "require-island"
+
+
 class Holding(StrEnum):
     """On which ground GPUs are held: own nominal quota, a loan, or outside every queue."""
 

@@ -8,7 +8,8 @@ name in two blocks is two racks (K60).
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from scheduling.engine.snapshot import Flavor, Node, Snapshot, Topology
+from scheduling.engine.machines import Flavor, Node, Topology
+from scheduling.engine.snapshot import Snapshot
 
 HOSTNAME = "kubernetes.io/hostname"
 Path = tuple[str, ...]

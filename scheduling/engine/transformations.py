@@ -13,7 +13,7 @@ from enum import StrEnum
 from fractions import Fraction
 from math import ceil
 
-from scheduling.engine.snapshot import CPU, Amounts
+from scheduling.engine.machines import CPU, Amounts
 
 _MILLI = 1000
 _GB = 10**9

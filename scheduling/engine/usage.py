@@ -3,15 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from scheduling.engine.snapshot import (
-    GPU,
-    PODS,
-    Assignment,
-    ClusterQueue,
-    FlavorResource,
-    PodSet,
-    Workload,
-)
+from scheduling.engine.machines import GPU, PODS
+from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
 from scheduling.engine.standing import standing
 
 _GPU_NAMES = (GPU, "gpu", "amd.com/gpu", "volcano.sh/vgpu-number")
@@ -125,4 +118,7 @@ def shape(pod_set: PodSet) -> tuple[object, ...]:
         pod_set.affinity,
         None if pod_set.charges is None else tuple(sorted(pod_set.charges.items())),
         None if pod_set.flavors is None else tuple(sorted(pod_set.flavors.items())),
+        pod_set.role_minimum,
+        pod_set.subgroups,
+        pod_set.device,
     )

@@ -8,9 +8,10 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import options_of
 from scheduling.engine.loans import idle_nominal, lent
+from scheduling.engine.machines import Node
 from scheduling.engine.metering import admitted_ledger
 from scheduling.engine.quota import QuotaLedger
-from scheduling.engine.snapshot import FlavorResource, Node, Snapshot
+from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.topology import path_of
 from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import is_gpu, quota_usage

@@ -6,7 +6,7 @@ from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common import reasons
 from queues.access import Actor
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.models import WorkloadEvent
 
 EVENT_CHIPS = {

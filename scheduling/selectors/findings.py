@@ -7,7 +7,7 @@ from django.utils.translation import gettext, ngettext
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Outcome, Status
 from scheduling.engine.view import Fragmentation, QuotaRow
 from scheduling.selectors.history import Borrower, HourlyUse

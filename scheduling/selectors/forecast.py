@@ -9,8 +9,9 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.reasons import describe_amount
 from queues.access import Actor
 from scheduling.engine.cycle import decide
+from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
-from scheduling.engine.snapshot import GPU, Snapshot
+from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import BlockerCode
 from scheduling.models import Workload

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, Team
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Holding
 from scheduling.models import QuotaInterval, UsageInterval
 

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, Team
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Holding
 from scheduling.models import UsageInterval
 from scheduling.selectors.pages import Pages, Part

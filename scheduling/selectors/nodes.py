@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gpuplatform.common.models import AuditEntry
 from queues.access import Actor
 from queues.models import ResourceFlavor, Team, TopologyLevel
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.models import Node, Placement
 
 SHORT = 6

@@ -9,7 +9,8 @@ from django.utils.functional import cached_property
 
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
-from scheduling.engine.snapshot import GPU, Snapshot, Workload
+from scheduling.engine.machines import GPU
+from scheduling.engine.snapshot import Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import Status
 from scheduling.engine.usage import paired

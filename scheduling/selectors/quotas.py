@@ -10,7 +10,8 @@ from django.utils.functional import cached_property
 from gpuplatform.common.bars import QuotaBar
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
-from scheduling.engine.snapshot import GPU, NOTHING, FlavorResource, Quota, Snapshot
+from scheduling.engine.machines import GPU
+from scheduling.engine.snapshot import NOTHING, FlavorResource, Quota, Snapshot
 from scheduling.engine.tree import Kind
 from scheduling.engine.usage import is_gpu
 from scheduling.engine.view import QuotaRow, quota_rows

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from gpuplatform.common import reasons
 from queues.access import Actor
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import BlockerCode, PendingReason
 from scheduling.models import Workload
 from scheduling.selectors.discretion import Discretion

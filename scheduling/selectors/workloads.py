@@ -15,7 +15,7 @@ from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import PreemptionReason, Status
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
 from scheduling.selectors.discretion import Discretion

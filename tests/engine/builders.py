@@ -3,26 +3,21 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduling.engine.machines import CPU, GPU, MEMORY, Flavor, Node, Topology
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
-    MEMORY,
     Admission,
     Assignment,
     ClusterQueue,
     Cohort,
     Decayed,
-    Flavor,
     FlavorQuotas,
     FlavorResource,
     Memory,
-    Node,
     PodSet,
     Preemption,
     Quota,
     ResourceGroup,
     Snapshot,
-    Topology,
     TopologyRequest,
     Workload,
 )

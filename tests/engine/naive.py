@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
+from scheduling.engine.machines import PODS, Node
 from scheduling.engine.snapshot import (
     NOTHING,
-    PODS,
     Assignment,
     ClusterQueue,
     FlavorResource,
-    Node,
     PodSet,
     Quota,
     Snapshot,

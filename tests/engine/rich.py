@@ -4,26 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from scheduling.engine.machines import CPU, GPU, MEMORY, Flavor, Node, Taint, Toleration, Topology
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
-    MEMORY,
     ClusterQueue,
     Cohort,
-    Flavor,
     FlavorQuotas,
     FlavorResource,
     LocalQueue,
     MinimumRuntime,
-    Node,
     PodSet,
     Preemption,
     Quota,
     ResourceGroup,
     Snapshot,
-    Taint,
-    Toleration,
-    Topology,
     TopologyRequest,
     Workload,
 )

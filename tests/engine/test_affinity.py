@@ -8,17 +8,10 @@ from scheduling.engine.affinity import admits_flavor, admits_node, holds
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
+from scheduling.engine.machines import GPU, Flavor, Topology
 from scheduling.engine.plan import Admit, Hold
 from scheduling.engine.profile import Profile
-from scheduling.engine.snapshot import (
-    GPU,
-    Expression,
-    Flavor,
-    FlavorQuotas,
-    Quota,
-    ResourceGroup,
-    Topology,
-)
+from scheduling.engine.snapshot import Expression, FlavorQuotas, Quota, ResourceGroup
 from scheduling.engine.terms import BlockerCode, Operator, PendingReason
 from tests.engine.builders import HOST, World, node, pods, world
 

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
+from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.plan import Admit, Evict, Plan
 from scheduling.engine.profile import Profile
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
     FlavorQuotas,
     Fungibility,
     Preemption,

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
+from scheduling.engine.machines import GPU, Flavor, Taint
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
-from scheduling.engine.snapshot import GPU, Flavor, FlavorQuotas, Quota, ResourceGroup, Taint
+from scheduling.engine.snapshot import FlavorQuotas, Quota, ResourceGroup
 from scheduling.engine.terms import (
     BlockerCode,
     EvictionReason,

@@ -11,18 +11,8 @@ from scheduling.engine.diagnostics import (
     check_workload,
     resource_ceilings,
 )
-from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
-    Flavor,
-    FlavorQuotas,
-    Node,
-    PodSet,
-    Preemption,
-    Quota,
-    ResourceGroup,
-    Taint,
-)
+from scheduling.engine.machines import CPU, GPU, Flavor, Node, Taint
+from scheduling.engine.snapshot import FlavorQuotas, PodSet, Preemption, Quota, ResourceGroup
 from scheduling.engine.terms import DiagnosticCode as Code
 from tests.engine.builders import (
     BLOCK,

@@ -8,16 +8,9 @@ import pytest
 from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.doors import Doors
+from scheduling.engine.machines import CPU, GPU, MEMORY
 from scheduling.engine.plan import Admit, Evict
-from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
-    MEMORY,
-    LocalQueue,
-    Memory,
-    Preemption,
-    Snapshot,
-)
+from scheduling.engine.snapshot import LocalQueue, Memory, Preemption, Snapshot
 from scheduling.engine.state import State
 from scheduling.engine.terms import WithinClusterQueue
 from scheduling.engine.tree import quota_tree

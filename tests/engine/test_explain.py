@@ -1,8 +1,9 @@
 """Blockers in order, with their numbers; one summary word."""
 
 from scheduling.engine.cycle import decide
+from scheduling.engine.machines import GPU, Flavor
 from scheduling.engine.plan import Hold
-from scheduling.engine.snapshot import GPU, Flavor, FlavorQuotas, Memory, Quota, ResourceGroup
+from scheduling.engine.snapshot import FlavorQuotas, Memory, Quota, ResourceGroup
 from scheduling.engine.terms import BlockerCode as Code
 from scheduling.engine.terms import PendingReason
 from tests.engine.builders import World, pods, world

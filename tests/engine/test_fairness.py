@@ -6,15 +6,9 @@ import pytest
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.fairness import fairness_of, strategies_of
+from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Admit
-from scheduling.engine.snapshot import (
-    GPU,
-    FlavorQuotas,
-    FlavorResource,
-    Quota,
-    ResourceGroup,
-    Snapshot,
-)
+from scheduling.engine.snapshot import FlavorQuotas, FlavorResource, Quota, ResourceGroup, Snapshot
 from scheduling.engine.terms import Fairness, FairStrategy
 from scheduling.engine.tree import cohort_key, queue_key
 from tests.engine.builders import World, pods, world

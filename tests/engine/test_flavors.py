@@ -3,17 +3,8 @@
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner, options_of
-from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
-    Flavor,
-    FlavorQuotas,
-    PodSet,
-    Quota,
-    ResourceGroup,
-    Taint,
-    Toleration,
-)
+from scheduling.engine.machines import CPU, GPU, Flavor, Taint, Toleration
+from scheduling.engine.snapshot import FlavorQuotas, PodSet, Quota, ResourceGroup
 from scheduling.engine.terms import BlockerCode
 from tests.engine.builders import World, pods, world
 

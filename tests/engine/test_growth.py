@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
+from scheduling.engine.machines import GPU, Flavor
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.profile import Profile
 from scheduling.engine.snapshot import (
-    GPU,
     Claim,
     Cohort,
-    Flavor,
     FlavorQuotas,
     Memory,
     Quota,

@@ -6,8 +6,9 @@ import pytest
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
+from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
-from scheduling.engine.snapshot import GPU, Assignment, Snapshot
+from scheduling.engine.snapshot import Assignment, Snapshot
 from scheduling.engine.terms import EvictionReason, PendingReason, PreemptionReason
 from tests.engine.builders import RECLAIM_ANY, world
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from scheduling.engine.codec import decode_snapshot, encode_plan, encode_snapshot
 from scheduling.engine.cycle import decide
+from scheduling.engine.machines import Node
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
-from scheduling.engine.snapshot import Claim, ClusterQueue, Cohort, Node, PodSet, Snapshot
+from scheduling.engine.snapshot import Claim, ClusterQueue, Cohort, PodSet, Snapshot
 from scheduling.engine.state import State
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator

@@ -3,8 +3,8 @@
 from hypothesis import HealthCheck, given, settings
 
 from scheduling.engine.loans import apportion, lent
+from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.metering import Share, admitted_ledger, split
-from scheduling.engine.snapshot import CPU, GPU
 from scheduling.engine.terms import Holding
 from scheduling.engine.tree import cohort_key, queue_key
 from scheduling.engine.usage import is_gpu

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.machines import GPU, Node, Taint, Toleration
 from scheduling.engine.placement import FreeCapacity, place_pod_set
-from scheduling.engine.snapshot import GPU, Node, PodSet, Snapshot, Taint, Toleration
+from scheduling.engine.snapshot import PodSet, Snapshot
 from scheduling.engine.topology import Hosts, share_out
 from tests.engine.builders import (
     BLOCK,

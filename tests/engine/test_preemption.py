@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 from scheduling.engine.cycle import decide
+from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.plan import Admit, Evict, Hold
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
     Assignment,
     Claim,
     FlavorQuotas,

@@ -8,11 +8,10 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.candidates import Attempt, Grounds, Running, Selection
 from scheduling.engine.cycle import advance, decide
+from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.plan import Admit
 from scheduling.engine.profile import Profile
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
     FlavorQuotas,
     PodSet,
     Preemption,

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
+from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.metering import split
 from scheduling.engine.plan import Admit, Evict
 from scheduling.engine.profile import Profile
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
     Admission,
     Assignment,
     FlavorQuotas,

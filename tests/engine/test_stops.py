@@ -7,9 +7,10 @@ import pytest
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.kueue.cycle import decide_heads
+from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.profile import Profile
-from scheduling.engine.snapshot import GPU, Assignment, Claim, Memory
+from scheduling.engine.snapshot import Assignment, Claim, Memory
 from scheduling.engine.terms import (
     BlockerCode,
     EvictionReason,

@@ -11,10 +11,11 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.feasibility import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
+from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.metering import split
 from scheduling.engine.plan import Admit, Hold
 from scheduling.engine.profile import Profile
-from scheduling.engine.snapshot import CPU, GPU, FlavorQuotas, Quota, ResourceGroup, Workload
+from scheduling.engine.snapshot import FlavorQuotas, Quota, ResourceGroup, Workload
 from scheduling.engine.terms import BlockerCode, Holding
 from scheduling.engine.transformations import (
     Strategy,

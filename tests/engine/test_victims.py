@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.flavors import Option
 from scheduling.engine.invariants import violations
+from scheduling.engine.machines import CPU, GPU, Flavor
 from scheduling.engine.plan import Admit, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Rescue
 from scheduling.engine.snapshot import (
-    CPU,
-    GPU,
     Cohort,
-    Flavor,
     FlavorQuotas,
     MinimumRuntime,
     Preemption,

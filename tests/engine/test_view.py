@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, given, settings
 
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.tree import Kind
 from scheduling.engine.view import QuotaRow, fragmentation, quota_rows
 from tests.engine.builders import BLOCK, HOST, RACK, three_teams, world

@@ -8,7 +8,7 @@ from django.utils import timezone
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from gpuplatform.common import audit
 from queues.models import ApiToken, ClusterQueue, Membership, Namespace, ResourceFlavor, Team, User
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.models import (
     Admission,
     CapacityInterval,

@@ -28,7 +28,7 @@ from queues.models import (
     User,
 )
 from scheduling.cycle import run_cycle
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.models import Node, Workload
 from scheduling.reconciler import reconcile
 from tests.finops.rows import JUNE, price

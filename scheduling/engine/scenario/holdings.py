@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from scheduling.engine.kueue.rooms import HOSTS
+from scheduling.engine.machines import Flavor
 from scheduling.engine.scenario.fields import Problem
 from scheduling.engine.scenario.script import Scenario
-from scheduling.engine.snapshot import Assignment, Flavor, PodSet, Workload
+from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
 Unknown = Callable[[str, str], bool]  # name, part of the scenario
 GROUP_SIZE = 2  # a leader and its workers (``admission.md`` K63)

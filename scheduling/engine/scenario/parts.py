@@ -4,27 +4,22 @@ The optional fields beyond that format are described in ``docs/scenarios.md``.
 """
 
 from scheduling.engine.kueue.rooms import HOSTS
+from scheduling.engine.machines import PODS, Flavor, Node, Taint, Toleration, Topology
 from scheduling.engine.scenario.fields import Fields
 from scheduling.engine.snapshot import (
-    PODS,
     Admission,
     Assignment,
     ClusterQueue,
     Cohort,
     Expression,
-    Flavor,
     FlavorQuotas,
     FlavorResource,
     Fungibility,
     MinimumRuntime,
-    Node,
     PodSet,
     Preemption,
     Quota,
     ResourceGroup,
-    Taint,
-    Toleration,
-    Topology,
     TopologyRequest,
     Workload,
 )

@@ -5,16 +5,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from scheduling.engine.machines import Flavor, Node, Topology
 from scheduling.engine.snapshot import (
     HALF_LIFE_S,
     NOTHING,
     ClusterQueue,
     Cohort,
-    Flavor,
     FlavorResource,
-    Node,
     Quota,
-    Topology,
     Workload,
 )
 from scheduling.engine.terms import FairStrategy, StopPolicy

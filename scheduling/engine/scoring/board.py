@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from scheduling.engine.scoring.holes import WHOLE, Hole, Shape, after, fits
+from scheduling.engine.machines import WHOLE
+from scheduling.engine.scoring.holes import Hole, Shape, after, fits
 from scheduling.engine.scoring.policies import Policy, Seat
 
 REMEMBERED = 200_000  # seats kept; then the memory starts anew

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from operator import gt, sub
 from typing import NamedTuple
 
-WHOLE = 1000  # thousandths of a device
+from scheduling.engine.machines import WHOLE
 
 
 class Shape(NamedTuple):

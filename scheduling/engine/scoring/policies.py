@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from scheduling.engine.scoring.holes import WHOLE, Hole, Shape, after, loosest, tightest, ways
+from scheduling.engine.machines import WHOLE
+from scheduling.engine.scoring.holes import Hole, Shape, after, loosest, tightest, ways
 from scheduling.engine.scoring.popularity import Popularity
 
 STEPS = 50

@@ -14,8 +14,8 @@ from gpuplatform.common.wakeup import request_cycle
 from queues.models import ClusterQueue, LocalQueue
 from scheduling import cycle, lifecycle, tasks
 from scheduling.cycle import run_cycle
+from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Plan
-from scheduling.engine.snapshot import GPU
 from scheduling.engine.terms import Status
 from scheduling.models import Admission, Cycle, Node, Placement, UsageInterval, Workload
 from scheduling.reconciler import reconcile

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from queues.models import FlavorQuota
 from scheduling.charging import read_rules
 from scheduling.cycle import run_cycle
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, Placement, PodSet

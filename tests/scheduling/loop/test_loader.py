@@ -7,7 +7,8 @@ from django.test.utils import CaptureQueriesContext
 from queues.models import Cohort, FlavorQuota, LocalQueue, Namespace, Topology, TopologyLevel
 from scheduling.cycle import run_cycle
 from scheduling.engine.diagnostics import check_promises
-from scheduling.engine.snapshot import GPU, FlavorResource, Quota
+from scheduling.engine.machines import GPU
+from scheduling.engine.snapshot import FlavorResource, Quota
 from scheduling.engine.terms import Status, TopologyMode
 from scheduling.loader import load_snapshot
 from scheduling.models import Admission, Node

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from queues.models import ClusterQueue, FlavorQuota
 from scheduling import lifecycle
 from scheduling.cycle import run_cycle
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.models import (
     Admission,
     CapacityInterval,

@@ -9,7 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.cycle import run_cycle
 from scheduling.engine.history import brought_forward
-from scheduling.engine.snapshot import GPU, HALF_LIFE_S
+from scheduling.engine.machines import GPU
+from scheduling.engine.snapshot import HALF_LIFE_S
 from scheduling.loader import load_snapshot
 from scheduling.models import Cycle
 from scheduling.past_use import hours_of

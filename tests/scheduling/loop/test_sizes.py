@@ -7,7 +7,7 @@ import pytest
 from gpuplatform.common.problems import Rejected
 from queues.models import ClusterQueue
 from scheduling.cycle import run_cycle
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.lifecycle import cancel
 from scheduling.models import Admission, Node, PodSet, UsageInterval
 from scheduling.reconciler import desired_gangs, reconcile

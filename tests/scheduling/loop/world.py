@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from queues.models import ClusterQueue, Cohort, FlavorQuota, LocalQueue, ResourceFlavor, Team
-from scheduling.engine.snapshot import GPU
+from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Status
 from scheduling.models import Node, PodSet, UsageInterval, Workload
 
