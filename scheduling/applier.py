@@ -41,12 +41,15 @@ def apply_plan(plan: Plan, world: Loaded) -> ApplyReport:
     """
     applied = _Application(plan, world)
     for decision in plan.decisions:
-        if isinstance(decision, Evict):
-            applied.evict(decision)
-        elif isinstance(decision, Admit):
-            applied.admit(decision)
-        else:
-            applied.hold(decision)
+        match decision:
+            case Evict():
+                applied.evict(decision)
+            case Admit():
+                applied.admit(decision)
+            case Grow() | Shrink():
+                applied.resize(decision)
+            case Hold():
+                applied.hold(decision)
     applied.write()
     return applied.report
 
