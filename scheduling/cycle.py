@@ -24,8 +24,9 @@ logger = logging.getLogger(__name__)
 class CycleReport:
     """What a cycle did. ``ran`` false: another process was deciding, nothing was read or written.
 
-    ``lines`` says each decision that was written in words; ``refused`` the laws that the plan
-    would have broken, for which nothing of it was written.
+    ``resized`` counts running gangs that got or lost surplus. ``lines`` says each decision that
+    was written in words; ``refused`` the laws that the plan would have broken, for which nothing
+    of it was written.
     """
 
     ran: bool = True
@@ -36,12 +37,13 @@ class CycleReport:
     cycle_id: int | None = None
     lines: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    resized: int = 0
     look_again_at: datetime | None = None
 
     @property
     def moved(self) -> bool:
         """Return whether the next cycle may find another world."""
-        return bool(self.admitted or self.evicted or self.stale)
+        return bool(self.admitted or self.evicted or self.resized or self.stale)
 
 
 def run_cycle(holder: str | None = None) -> CycleReport:
@@ -69,7 +71,7 @@ def _run(held: leases.Held) -> CycleReport:
     if broken:
         return _refuse(held, world, plan, broken, began)
     applied = apply_plan(plan, world)  # 5. plan -> rows, guarded
-    if applied.admitted or applied.evicted:
+    if applied.admitted or applied.evicted or applied.resized:
         meter.follow(load(world.now), at=world.now)  # 6. intervals open and close with it
     cycle = _record(held, world, plan, began, applied)  # 7. what the next cycle must know
     return CycleReport(
@@ -79,6 +81,7 @@ def _run(held: leases.Held) -> CycleReport:
         stale=cycle.stale,
         cycle_id=cycle.pk,
         lines=tuple(applied.lines),
+        resized=len(applied.resized),
         look_again_at=cycle.look_again_at,
     )
 
@@ -93,7 +96,7 @@ def _record(
     cycle.memory = codec.encode_memory(plan.memory)
     cycle.look_again_at = look_again_at(plan)
     cycle.work = dict(plan.work)
-    if applied.admitted or applied.evicted or applied.stale:
+    if applied.admitted or applied.evicted or applied.resized or applied.stale:
         _keep_evidence(cycle, world, plan)
     cycle.save()
     return cycle

@@ -27,10 +27,11 @@ from queues.models import (
 from queues.services.writing import Edit, refuse, require_row, store
 from scheduling import lifecycle
 from scheduling.engine.terms import PendingReason, Status
+from scheduling.gang_rules import subject_of
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.routes import load_doors
-from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved, subject_of
+from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved
 from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec
 from scheduling.world import World
 

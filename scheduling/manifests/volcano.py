@@ -1,11 +1,13 @@
 """Volcano's kinds of work: Job (``placement.md`` 2.2) and PodGroup (2.1)."""
 
+from dataclasses import replace
+
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
 from scheduling.manifests.work import Work, begin
-from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec
+from scheduling.specs import PodSetSpec, SubgroupSpec, TopologySpec, WorkloadSpec
 
 RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
 EVICTION_EVENTS = ("PodEvicted", "*", "AnyEvent")
@@ -42,30 +44,38 @@ def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
         work.role_minima[name] = least
     _policies(row)
     row.accept("maxRetry")
-    row.not_honoured("dependsOn", "partitionPolicy", "subGroupPolicy")
+    subgroup = _partitions(row, count)
+    row.not_honoured("dependsOn", "subGroupPolicy")
     if row.text("topologyPolicy", "none") != "none":
         row.not_honoured("topologyPolicy")
     row.close()
     work.shapes.append(shape)
     if count:
         pod_set = shape.as_pod_set(name, count)
-        work.pod_sets.append(_together(pod_set, topology))
+        work.pod_sets.append(replace(_together(pod_set, topology), subgroup=subgroup))
+
+
+def _partitions(row: Fields, count: int) -> SubgroupSpec | None:
+    """Return a task's partitions as subgroups: parts of equal size that start whole."""
+    if "partitionPolicy" not in row:
+        return None
+    policy = row.child("partitionPolicy")
+    total = policy.integer("totalPartitions", 1, minimum=1, required=True) or 1
+    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
+    least = policy.integer("minPartitions", total, maximum=total)
+    policy.not_honoured("networkTopology")
+    if total * size != count:
+        allowed = f"replicas {count} / {size}"
+        policy.report("BAD_VALUE", "totalPartitions", value=str(total), allowed=allowed)
+    policy.close()
+    return SubgroupSpec(size, total if least is None else least)
 
 
 def _together(pod_set: PodSetSpec, topology: TopologySpec | None) -> PodSetSpec:
     """Return the pod set under the job's topology, unless its pods ask for their own."""
     if topology is None or pod_set.topology is not None:
         return pod_set
-    return PodSetSpec(
-        name=pod_set.name,
-        count=pod_set.count,
-        requests=pod_set.requests,
-        min_count=pod_set.min_count,
-        node_selector=pod_set.node_selector,
-        tolerations=pod_set.tolerations,
-        topology=topology,
-        slice=pod_set.slice,
-    )
+    return replace(pod_set, topology=topology)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -151,7 +161,7 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     work.own_priority_class = spec.text("priorityClassName")
     declared = spec.quantities("minResources")
     topology = read_network_topology(spec)
-    spec.not_honoured("subGroupPolicy")
+    members = _grouped(members, list(spec.children("subGroupPolicy")))
     spec.close()
     work.fields.close()
     pod_sets = _members(members) or _announced(declared, least)
@@ -160,6 +170,40 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     made = work.spec()
     if not owned_elsewhere or pod_sets:
         part.specs.append(made)
+
+
+def _grouped(members: list[WorkloadSpec], policies: list[Fields]) -> list[WorkloadSpec]:
+    """Return the members with the subgroups of the policies that select their labels.
+
+    The size of a subgroup says which members form one; by which label values they are told
+    apart (``matchLabelKeys``) changes nothing then.
+    """
+    for policy in policies:
+        size = policy.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
+        subgroup = SubgroupSpec(size, policy.integer("minSubGroups", 0, maximum=MOST_PODS) or 0)
+        chosen = _selector(policy)
+        policy.accept("name", "matchLabelKeys")
+        policy.not_honoured("networkTopology")
+        policy.close()
+        members = [
+            _with_subgroup(m, subgroup) if chosen.items() <= m.labels.items() else m
+            for m in members
+        ]
+    return members
+
+
+def _selector(policy: Fields) -> dict[str, str]:
+    if "labelSelector" not in policy:
+        return {}
+    selector = policy.child("labelSelector")
+    chosen = dict(selector.labels("matchLabels"))
+    selector.not_honoured("matchExpressions")
+    selector.close()
+    return chosen
+
+
+def _with_subgroup(member: WorkloadSpec, subgroup: SubgroupSpec) -> WorkloadSpec:
+    return replace(member, pod_sets=tuple(replace(p, subgroup=subgroup) for p in member.pod_sets))
 
 
 def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
@@ -178,24 +222,11 @@ def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
 
 
 def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
-    return (one.requests, one.node_selector, one.tolerations, one.topology) == (
-        other.requests,
-        other.node_selector,
-        other.tolerations,
-        other.topology,
-    )
+    return replace(one, name="", count=1) == replace(other, name="", count=1)
 
 
 def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:
-    return PodSetSpec(
-        name=name,
-        count=count,
-        requests=pod_set.requests,
-        node_selector=pod_set.node_selector,
-        tolerations=pod_set.tolerations,
-        topology=pod_set.topology,
-        slice=pod_set.slice,
-    )
+    return replace(pod_set, name=name, count=count)
 
 
 def _announced(declared: dict[str, int], least: int) -> list[PodSetSpec]:
