@@ -2,21 +2,36 @@
 
 Who starts is decided in the order of the queues. But nodes are taken one gang at a time, and an
 early gang may stand where a later one alone could have stood. So before a gang is refused for
-want of nodes, the newcomers of the cycle are seated anew, together with it: whoever finds no
-place in one turn is seated first in the next. Nobody loses the start, the flavors, or the quota
-that it was given; only nodes change. Source: the public technique of squeaky wheel optimization
-(Joslin and Clements, 1999).
+want of nodes, the newcomers of the cycle are seated anew, together with it: the most demanding
+first, and whoever finds no place in one turn is seated before all others in the next. Nobody
+loses the start, the flavors or the quota that it was given; only nodes change. Source: the
+public technique of squeaky wheel optimization (Joslin and Clements, 1999).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.placement import level_depth
 from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.terms import TopologyMode
+from scheduling.engine.usage import paired
 
 MAX_TURNS = 16  # for one gang
 MAX_SEATINGS = 2048  # gangs lifted or seated, of one cycle
+
+
+class Ease(NamedTuple):
+    """How easily the pods of one pod set find places; smaller is harder."""
+
+    pod: float  # the share that one pod takes of the largest node, negative
+    depth: int  # how close they must stand, negative
+    nodes: int  # that may take them at all
+    size: float  # of them all, in largest nodes, negative
+
 
 Seats = dict[str, tuple[Assignment, ...]]  # by workload
 
@@ -36,6 +51,9 @@ class Newcomers:
         self._books, self._assigner = books, assigner
         self._guests: dict[str, Workload] = {}
         self._seats: Seats = {}
+        self._largest: Counter[str] = Counter()  # what the largest node has of each resource
+        for node in books.atlas.nodes.values():
+            self._largest |= Counter(node.allocatable)
         self.seatings = 0
 
     def open(self) -> None:
@@ -57,7 +75,7 @@ class Newcomers:
         """Return where everybody can stand if ``workload`` starts as well, or None.
 
         It must fit in quota as things are; ``pinned`` holds the flavors that it must take, by
-        pod set. Cost: at most ``MAX_TURNS`` times as many placements as there are newcomers,
+        pod set. Cost: at most 2 x ``MAX_TURNS`` times as many placements as there are newcomers,
         and ``MAX_SEATINGS`` in one cycle.
         """
         if not self._afford(len(self._guests) + 1):
@@ -69,7 +87,9 @@ class Newcomers:
         with self._books.trial():
             for key, guest in self._guests.items():
                 self._books.drop(guest, self._seats[key], self._books.both)
-            seats = self._take_turns([workload, *self._guests.values()], flavors)
+            guests = [workload, *self._guests.values()]
+            hardest = sorted(guests, key=lambda guest: self._ease(guest, flavors[guest.key]))
+            seats = self._take_turns(hardest, flavors) or self._take_turns(guests, flavors)
         if seats is None:
             return None
         own = seats.pop(workload.key)
@@ -92,6 +112,19 @@ class Newcomers:
                 for side in books.both:
                     side.room.stand(guest, self._seats[key], sign=-1)
             return self._assigner.assign(workload, books.both, pinned)
+
+    def _ease(self, guest: Workload, assignments: tuple[Assignment, ...]) -> list[Ease]:
+        """Return how easily each pod set of a gang finds places, the least easy one first."""
+        atlas, eases = self._books.atlas, []
+        for pod_set, assignment in paired(guest, assignments):
+            flavors = assignment.flavors.values()
+            nodes = len(atlas.suitable(pod_set, flavors).nodes)
+            request, asked, depth = pod_set.topology, pod_set.requests.items(), 0
+            if request is not None and request.mode is TopologyMode.REQUIRED:
+                depth = level_depth(atlas, pod_set, flavors) or 0
+            share = max((n / self._largest.get(r, 1) for r, n in asked if n), default=0.0)
+            eases.append(Ease(-share, -depth, nodes, -share * assignment.count))
+        return sorted(eases)
 
     def _take_turns(
         self, order: list[Workload], flavors: Mapping[str, tuple[Assignment, ...]]
