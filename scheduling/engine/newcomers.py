@@ -15,9 +15,7 @@ from typing import NamedTuple
 
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner, Option
-from scheduling.engine.placement import level_depth
 from scheduling.engine.snapshot import Assignment, Workload
-from scheduling.engine.terms import TopologyMode
 from scheduling.engine.usage import paired
 
 MAX_TURNS = 16  # for one gang
@@ -119,9 +117,7 @@ class Newcomers:
         for pod_set, assignment in paired(guest, assignments):
             flavors = assignment.flavors.values()
             nodes = len(atlas.suitable(pod_set, flavors).nodes)
-            request, asked, depth = pod_set.topology, pod_set.requests.items(), 0
-            if request is not None and request.mode is TopologyMode.REQUIRED:
-                depth = level_depth(atlas, pod_set, flavors) or 0
+            asked, depth = pod_set.requests.items(), atlas.site(pod_set, flavors).level or 0
             share = max((n / self._largest.get(r, 1) for r, n in asked if n), default=0.0)
             eases.append(Ease(-share, -depth, nodes, -share * assignment.count))
         return sorted(eases)
