@@ -237,6 +237,8 @@ BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
+# How long a gang that lost pods with a node keeps its place; 0: not at all, negative: for ever.
+GANG_GRACE_S = float(env("GANG_GRACE_S", "60"))
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.

@@ -18,7 +18,7 @@ def floor_of(pod_set: PodSet) -> int | None:
     parts = pod_set.subgroups
     if parts is None:
         return pod_set.role_minimum
-    whole = _rounded(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
+    whole = whole_parts(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
     return whole or pod_set.role_minimum
 
 
@@ -59,7 +59,7 @@ def minima(workload: Workload, there: Mapping[str, int] | None = None) -> Counts
         if missing <= 0:
             break
         has, most = kept[pod_set.name], there.get(pod_set.name, 0)
-        kept[pod_set.name] = min(most, _rounded(pod_set, has + min(missing, most - has)))
+        kept[pod_set.name] = min(most, whole_parts(pod_set, has + min(missing, most - has)))
         missing -= kept[pod_set.name] - has
     return kept
 
@@ -94,7 +94,7 @@ def step(pod_set: PodSet, count: int) -> int:
     One pod, or what makes the next subgroup whole; what is left behind the last whole one is a
     part of its own.
     """
-    return min(pod_set.count, _rounded(pod_set, count + 1)) - count
+    return min(pod_set.count, whole_parts(pod_set, count + 1)) - count
 
 
 def next_steps(workload: Workload, there: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -165,11 +165,11 @@ def _others(
     return tuple(left)
 
 
-def _rounded(pod_set: PodSet, pods: int) -> int:
-    """Return so many pods, or more, that no subgroup is started and not whole."""
+def whole_parts(pod_set: PodSet, pods: int) -> int:
+    """Return so many pods of a role, or as many more as make its last subgroup whole."""
     size = pod_set.subgroups.size if pod_set.subgroups else 1
     return min(pod_set.count, -(-pods // size) * size)
 
 
 def _is_whole(pod_set: PodSet, pods: int) -> bool:
-    return _rounded(pod_set, pods) == pods
+    return whole_parts(pod_set, pods) == pods

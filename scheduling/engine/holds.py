@@ -24,6 +24,7 @@ class Holds:
     def __init__(self, state: State, moves: Iterable[Move] = ()) -> None:
         self._state, self._rivals = state, Rivals(state, moves)
         self.instants = [claim.expires_at for claim in state.claims.standing()]
+        self.instants += state.losses.instants(state.now)
 
     def __iter__(self) -> Iterator[Hold]:
         """Yield one decision for each waiting workload: blocked ones, unmanaged ones, lines.

@@ -27,6 +27,8 @@ from scheduling.engine.terms import (
     WithinClusterQueue,
 )
 
+GANG_GRACE_S = 60.0  # how long a gang that lost pods keeps its place
+
 HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
 
 
@@ -320,7 +322,8 @@ class Memory:
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
     ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
     LocalQueue behind which usage decides. ``held_less`` is how many pods of each pod set those
-    workloads hold that hold fewer than they were admitted with.
+    workloads hold that hold fewer than they were admitted with. ``absent``: since when a node on
+    which work stands has been gone or not ready.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -329,6 +332,7 @@ class Memory:
     history: Mapping[str, Decayed] = field(default_factory=dict)
     consumption: Mapping[str, Consumed] = field(default_factory=dict)
     held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    absent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,6 +365,8 @@ class Snapshot:
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
+    ``gang_grace_s``: how long a gang that lost pods with a node keeps its place, and how long a
+    node that is not ready may stay so; 0: not at all, negative: for ever.
     """
 
     now: float
@@ -375,4 +381,5 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
+    gang_grace_s: float = GANG_GRACE_S
     shapes: tuple[Recent, ...] = ()
