@@ -25,6 +25,19 @@ WORKLOADS: dict[str, Reason] = {
         _("{need} must stand together in one {level}; the roomiest holds {largest}."),
         _("Ask for a wider level, or for at most {largest}."),
     ),
+    "NEVER_FITS_TOPOLOGY:Slices": Reason(
+        ERROR,
+        _(
+            "{slices} slices of {slice_size} pods must each stand in one {slice_level}; there is"
+            " room for {fits_slices}."
+        ),
+        _("Ask for smaller or fewer slices, or for a wider level."),
+    ),
+    "NEVER_FITS_TOPOLOGY:Group": Reason(
+        ERROR,
+        _("{group} must stand together in one {level}; the roomiest holds {largest} of {need}."),
+        _("Ask for a wider level, or for fewer pods."),
+    ),
     "NEVER_FITS_NODE": Reason(
         ERROR,
         _("One pod needs {need}; the largest node that suits it has {largest}."),
@@ -53,6 +66,11 @@ WORKLOADS: dict[str, Reason] = {
         ERROR,
         _("The topology of flavor {flavor} has no level {level}."),
         _("Name a level of that topology."),
+    ),
+    "FLAVOR_MISMATCH:GroupFlavors": Reason(
+        ERROR,
+        _("{group} are one group, and there is no flavor that suits all of them."),
+        _("Let them ask for the same kind of node, or take one out of the group."),
     ),
     "FLAVOR_MISMATCH:UndeclaredResource": Reason(
         ERROR,

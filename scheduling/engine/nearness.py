@@ -8,7 +8,7 @@ over; then the name.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scheduling.engine.domains import (
+from scheduling.engine.slices import (
     Domain,
     Grain,
     Layer,

@@ -221,6 +221,7 @@ class PodSet:
     ``flavors``: those that it must get, by resource; None: any. ``role_minimum``: how many of
     these pods must stand for the gang to count as running; None: as the gang's minimum leaves
     it. ``device``: what it asks of single devices; None: whole ones, any of the node.
+    ``beside``: others of these pods that stand already, by node; these join them.
     """
 
     name: str
@@ -236,6 +237,7 @@ class PodSet:
     role_minimum: int | None = None
     subgroups: Subgroups | None = None
     device: DeviceRequest | None = None
+    beside: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ else goes as near to the survivors as there is room (``placement.md`` 1.11 and T
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from scheduling.engine.domains import Domain, Layer, Share, inside, share_out
 from scheduling.engine.nearness import Places, Wish, Wood
+from scheduling.engine.slices import Domain, Layer, Share, inside, share_out
 from scheduling.engine.topology import Path
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduling.engine.domains import Domain, Layer, grain_of, grown, share_out
 from scheduling.engine.nearness import Wish, Wood
+from scheduling.engine.slices import Domain, Layer, grain_of, grown, share_out
 from scheduling.engine.topology import Path
 
 BLOCK, RACK, HOST = 1, 2, 3
@@ -237,7 +237,7 @@ def test_a_share_takes_the_fewest_domains_and_leaves_the_least_over(rooms, count
     assert sum(gets for _, gets in shares) == count
     assert all(0 < gets <= domain.room for domain, gets in shares)
     sets = [
-        (bin(bits).count("1"), sum(rooms[n] for n in range(len(rooms)) if bits >> n & 1))
+        (bits.bit_count(), sum(rooms[n] for n in range(len(rooms)) if bits >> n & 1))
         for bits in range(1, 1 << len(rooms))
     ]
     best = min(chosen for chosen in sets if chosen[1] >= count)

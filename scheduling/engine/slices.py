@@ -133,9 +133,7 @@ def _largest_but_last(order: Sequence[Domain], fewest: int, count: int) -> list[
     return [*first, min(holders, key=lambda d: (d.room, d.path))]
 
 
-def _snuggest(
-    order: Sequence[Domain], fewest: int, count: int, most: int
-) -> list[Domain] | None:
+def _snuggest(order: Sequence[Domain], fewest: int, count: int, most: int) -> list[Domain] | None:
     """Return the ``fewest`` domains whose rooms sum up to least, but not below ``count``.
 
     ``most`` is a sum that is known to be possible. ``sums[n]`` is the set of sums of n rooms, a
