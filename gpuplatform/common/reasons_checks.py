@@ -139,7 +139,37 @@ WORKLOADS: dict[str, Reason] = {
         ERROR, _("The pods must stand together, but no level says how near."), _("Name a level.")
     ),
     "SLICE_WIDER_THAN_TOPOLOGY": Reason(
-        ERROR, _("The slice level {level} is wider than the level of the whole pod set.")
+        ERROR,
+        _("The slice level {level} is wider than the level of what the slice is a part of."),
+        _("Name that level or a closer one."),
+    ),
+    "TOO_MANY_SLICE_LAYERS": Reason(
+        ERROR, _("Slices of slices go {layers} deep; at most {limit} are read.")
+    ),
+    "SLICES_NOT_WHOLE": Reason(
+        ERROR,
+        _("The {pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
+        _("Let the slice size divide the number of pods."),
+    ),
+    "SLICES_NOT_NESTED": Reason(
+        ERROR,
+        _("Slices of {outer} pods cannot be made of slices of {inner}."),
+        _("Let the inner size divide the outer one."),
+    ),
+    "PARTITIONS_NOT_WHOLE": Reason(
+        ERROR,
+        _("{partitions} partitions of {slice_size} pods are not the {pods} replicas of the task."),
+        _("Let totalPartitions times partitionSize be the replicas."),
+    ),
+    "GROUP_OF_ONE": Reason(
+        ERROR,
+        _("No other pod set is in the group {group}."),
+        _("Name the group at each pod set that is to stand with the others."),
+    ),
+    "GROUP_TOPOLOGY_DIFFERS": Reason(
+        ERROR,
+        _("The pod sets of the group {group} must ask for the same domain."),
+        _("Give each the same mode, required or preferred, and the same level."),
     ),
     "SUBGROUP_TOO_LARGE": Reason(
         ERROR, _("{needed_pods} pods in subgroups are more than the {pods} of {pod_set}.")
