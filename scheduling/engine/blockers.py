@@ -4,17 +4,18 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import Rooms
 from scheduling.engine.feasibility import Finding, main_resource
 from scheduling.engine.flavors import Option
-from scheduling.engine.placement import Rooms, capacities
+from scheduling.engine.placement import fitting_pods
 from scheduling.engine.plan import Blocker
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shortage import shortage
 from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, DiagnosticCode
-from scheduling.engine.together import place_unit, units_of
+from scheduling.engine.together import assign_unit, units_of
 from scheduling.engine.tree import Kind, QuotaKey
-from scheduling.engine.usage import by_importance, demand, pod_footprint
+from scheduling.engine.usage import by_importance, demand
 
 Facts = dict[str, str | int]
 Look = tuple[PodSet, Option]
@@ -130,10 +131,10 @@ def _taints(atlas: Atlas, looks: Iterable[Look]) -> Iterable[Blocker]:
 def _domain(atlas: Atlas, rooms: Rooms, unit: list[Look]) -> Blocker | None:
     """Return the blocker of a unit that would fit if its pods need not stand together."""
     for pod_set, option in unit:
-        if sum(capacities(atlas, rooms, pod_set, option.values()).values()) < pod_set.count:
+        if fitting_pods(atlas, rooms, pod_set, option.values()) < pod_set.count:
             return None
     pod_sets = tuple(pod_set for pod_set, _ in unit)
-    lack = shortage(atlas, rooms, pod_sets, [option.values() for _, option in unit])
+    lack = shortage(atlas, rooms, pod_sets, [option for _, option in unit])
     if lack is None:
         return None
     resource = main_resource(lack.pod_sets)
@@ -180,22 +181,21 @@ def _fits(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> int:
     with rooms[0].trial():  # all rooms share one journal
         for unit in _units(looks):
             pod_sets = tuple(pod_set for pod_set, _ in unit)
-            placed = place_unit(atlas, rooms, pod_sets, [o.values() for _, o in unit])
+            placed = assign_unit(atlas, rooms, pod_sets, [option for _, option in unit])
             if placed is None:
                 fits += sum(_some(atlas, rooms, look) for look in unit)
                 continue
-            for pod_set, nodes in zip(pod_sets, placed, strict=True):
+            for pod_set, found in zip(pod_sets, placed, strict=True):
                 fits += pod_set.count
-                for room, (node, pods) in product(rooms, nodes.items()):
-                    room.take(node, pod_footprint(pod_set), pods)
+                for room, (node, pods) in product(rooms, found.nodes.items()):
+                    room.take(node, pod_set, pods, found.devices.get(node, ()))
     return min(fits, sum(pod_set.count for pod_set, _ in looks) - 1)
 
 
 def _some(atlas: Atlas, rooms: Rooms, look: Look) -> int:
     """Return how many of the pods single nodes could take."""
     pod_set, option = look
-    here = sum(capacities(atlas, rooms, pod_set, option.values()).values())
-    return min(here, pod_set.count)
+    return min(fitting_pods(atlas, rooms, pod_set, option.values()), pod_set.count)
 
 
 def _excluded(atlas: Atlas, looks: list[Look]) -> Facts:

@@ -47,6 +47,7 @@ def advance(state: State, now: float) -> Desk:
     decided that was not decided before.
     """
     state.pass_time(now)  # 1. claims expire, and work loses its protection
+    state.expected.settle()  # and room is kept for what is expected now
     desk = Desk(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well

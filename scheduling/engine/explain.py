@@ -19,7 +19,7 @@ from scheduling.engine.flavors import Assigner, Option, no_common_flavor
 from scheduling.engine.plan import Blocker
 from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.terms import BlockerCode, PendingReason
-from scheduling.engine.together import Unit, place_unit, units_of
+from scheduling.engine.together import Unit, assign_unit, units_of
 from scheduling.engine.tree import QuotaKey
 from scheduling.engine.usage import quota_usage
 
@@ -92,17 +92,12 @@ class Explainer:
         return NO_ROOM if self._placed(unit, options) is None else FITS
 
     def _placed(self, unit: Unit, options: Iterable[Option]) -> tuple[Assignment, ...] | None:
-        rooms, options = tuple(side.room for side in self._books.both), tuple(options)
-        placed = place_unit(self._books.atlas, rooms, unit, [o.values() for o in options])
-        if placed is None:
-            return None
-        return tuple(
-            Assignment(pod_set.name, pod_set.count, option, nodes)
-            for pod_set, option, nodes in zip(unit, options, placed, strict=True)
-        )
+        rooms = tuple(side.room for side in self._books.both)
+        return assign_unit(self._books.atlas, rooms, unit, tuple(options))
 
     def _stand(self, workload: Workload, unit: Unit, options: tuple[Option, ...]) -> None:
-        assignments = self._placed(unit, options) or ()
+        assignments = self._placed(unit, options)
+        assert assignments is not None, "the verdict was that it fits"
         self._books.hold(workload, assignments, self._books.both)
 
     def _quota(self, workload: Workload, chosen: dict[str, Option]) -> list[Blocker]:

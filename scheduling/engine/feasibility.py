@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.bounds import best_total, largest_gang
+from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.flavors import (
     Option,
     Options,
@@ -21,13 +22,13 @@ from scheduling.engine.flavors import (
 )
 from scheduling.engine.machines import PODS
 from scheduling.engine.partial import smallest
-from scheduling.engine.placement import FreeCapacity, capacities
+from scheduling.engine.placement import fitting_pods
 from scheduling.engine.pools import Pool, Pools, pool_of
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shortage import Shortage, shortage
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot, Workload
 from scheduling.engine.terms import BlockerCode, DiagnosticCode
-from scheduling.engine.together import Unit, place_alone, units_of
+from scheduling.engine.together import Unit, assign_alone, units_of
 from scheduling.engine.tree import queue_key, quota_tree
 from scheduling.engine.usage import (
     asked_of,
@@ -73,7 +74,7 @@ class Checker:
         self._snapshot = snapshot
         self._atlas = Atlas(_emptied(snapshot))
         self._ledger = QuotaLedger(quota_tree(snapshot))
-        self._room = FreeCapacity(self._atlas.snapshot.nodes)
+        self._room = FreeCapacity(self._atlas)
         self._pools = Pools(self._atlas, self._room)
         self._ceilings: dict[str, dict[FlavorResource, int]] = {}
 
@@ -293,8 +294,7 @@ class _Gang:
         return jointly(self._queue, unit, [self._choices(pod_set) for pod_set in unit])
 
     def _lacks(self, unit: Unit, options: tuple[Mapping[str, str], ...]) -> Shortage | None:
-        flavors = [option.values() for option in options]
-        return shortage(self._atlas, (self._room,), unit, flavors)
+        return shortage(self._atlas, (self._room,), unit, options)
 
     def _choices(self, pod_set: PodSet) -> tuple[Mapping[str, str], ...]:
         return self._options[pod_set.name].choices
@@ -323,13 +323,10 @@ class _Gang:
 
     def _pack(self, pod_set: PodSet, option: Mapping[str, str]) -> int:
         rooms, flavors = (self._room,), option.values()
-        placed = place_alone(self._atlas, rooms, pod_set, flavors)
+        placed = assign_alone(self._atlas, rooms, pod_set, option)
         if placed is None:
-            return min(pod_set.count, sum(self._capacity(pod_set, option).values()))
+            return min(pod_set.count, fitting_pods(self._atlas, rooms, pod_set, flavors))
         return pod_set.count
-
-    def _capacity(self, pod_set: PodSet, option: Mapping[str, str]) -> dict[str, int]:
-        return capacities(self._atlas, (self._room,), pod_set, option.values())
 
 
 def _in_numbers(lack: Shortage) -> dict[str, str | int]:

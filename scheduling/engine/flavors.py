@@ -17,7 +17,7 @@ from scheduling.engine.machines import Flavor
 from scheduling.engine.plan import Blocker
 from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Undeclared
-from scheduling.engine.together import Unit, place_unit, units_of
+from scheduling.engine.together import Unit, assign_unit, units_of
 from scheduling.engine.usage import asked_of, covered, quota_usage
 
 MAX_OPTIONS = 64  # flavor combinations of one pod set
@@ -327,14 +327,7 @@ class _Search:
 
     def _on_nodes(self, unit: Unit, options: tuple[Option, ...]) -> tuple[Assignment, ...] | None:
         rooms = tuple(side.room for side in self._sides)
-        flavors = [option.values() for option in options]
-        placed = place_unit(self._assigner.books.atlas, rooms, unit, flavors)
-        if placed is None:
-            return None
-        return tuple(
-            Assignment(pod_set.name, pod_set.count, option, dict(sorted(nodes.items())))
-            for pod_set, option, nodes in zip(unit, options, placed, strict=True)
-        )
+        return assign_unit(self._assigner.books.atlas, rooms, unit, options)
 
     def _choices(self, pod_set: PodSet) -> tuple[Option, ...]:
         if pod_set.name in self._pinned:

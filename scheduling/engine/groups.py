@@ -7,12 +7,14 @@ leaves somebody out, the others go first, pod by pod where they cost it least: s
 its workers are placed wherever there is a way (``FORMAT.md`` 10.6).
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from scheduling.engine.capacity import Rooms
 from scheduling.engine.nearness import Places, Wish, Wood
-from scheduling.engine.placement import Rooms
 from scheduling.engine.slices import at_depth
+from scheduling.engine.snapshot import Assignment
 from scheduling.engine.standing_room import StandingRoom
 from scheduling.engine.survivors import rejoin
 from scheduling.engine.topology import Path
@@ -21,10 +23,11 @@ MOST_COMPARED = 16  # domains of one tier in which the whole group fits
 MOST_SINGLY = 4096  # pods times hosts that are tried one by one
 
 Member = tuple[StandingRoom, Wish]
+Placed = tuple[Assignment, ...]
 
 
-def place_group(rooms: Rooms, members: Sequence[Member]) -> tuple[Places, ...] | None:
-    """Return places for every member, in order, or None. The tables are as they were.
+def place_group(rooms: Rooms, members: Sequence[Member]) -> Placed | None:
+    """Return an assignment of every member, in order, or None. The tables are as they were.
 
     Cost: O(hosts x levels) for each tier and member, plus the hosts of the domains tried.
     """
@@ -43,15 +46,15 @@ def place_group(rooms: Rooms, members: Sequence[Member]) -> tuple[Places, ...] |
 
 def _in_tier(
     rooms: Rooms, members: Sequence[Member], woods: Sequence[Wood], tier: int
-) -> tuple[Places, ...] | None:
+) -> Placed | None:
     """Return the best of the placements in one domain of a tier."""
-    best: tuple[tuple[tuple[int, ...], int, Path], tuple[Places, ...]] | None = None
+    best: tuple[tuple[tuple[int, ...], int, Path], Placed] | None = None
     compared = 0
     for room, path in _candidates(members, woods, tier):
         placed = _Inside(rooms, members, path).place()
         if placed is None:
             continue
-        merit = (_used(placed, tier), room, path)
+        merit = (_used(members, placed, tier), room, path)
         if best is None or merit < best[0]:
             best = merit, placed
         compared += 1
@@ -74,10 +77,15 @@ def _candidates(
     )
 
 
-def _used(placed: Sequence[Places], tier: int) -> tuple[int, ...]:
-    hosts = {path for places in placed for path in places}
+def _used(members: Sequence[Member], placed: Placed, tier: int) -> tuple[int, ...]:
+    """Return how many domains of each level below a tier are used."""
+    paths = members[0][0].paths
+    hosts = {paths[name] for assignment in placed for name in assignment.nodes}
     deepest = max(len(path) for path in hosts)
     return tuple(len({path[:depth] for path in hosts}) for depth in range(tier + 1, deepest + 1))
+
+
+_Put = Callable[[int, Mapping[int, Assignment]], Places | None]
 
 
 class _Inside:
@@ -93,77 +101,66 @@ class _Inside:
         room = sum(self._capacity[index].values()) or 1
         return -self._members[index][1].count / room, index
 
-    def place(self) -> tuple[Places, ...] | None:
-        """Return places for all, or None."""
-        return self._in_turn() or self._others_first()
-
-    def _in_turn(self) -> tuple[Places, ...] | None:
-        """Place the most demanding first, and the others beside those that are placed."""
-        found: dict[int, Places] = {}
-        with self._rooms[0].trial():
-            for index in self._order:
-                placed = self._beside(index, found)
-                if placed is None:
-                    return None
-                self._members[index][0].take(placed)
-                found[index] = placed
-        return tuple(found[index] for index in range(len(self._members)))
-
-    def _others_first(self) -> tuple[Places, ...] | None:
-        """Place the others where they cost the most demanding least, then that one."""
+    def place(self) -> Placed | None:
+        """Return an assignment for each, or None."""
         main, *others = self._order
-        found: dict[int, Places] = {}
+        return self._in_turn(self._order, self._beside) or self._in_turn(
+            [*others, main], lambda index, found: self._cheapest(index, main, found)
+        )
+
+    def _in_turn(self, order: Sequence[int], put: _Put) -> Placed | None:
+        """Place one after the other; each sees the earlier ones."""
+        found: dict[int, Assignment] = {}
         with self._rooms[0].trial():
-            for index in others:
-                placed = self._cheapest(index, main, found)
+            for index in order:
+                placed, room = put(index, found), self._members[index][0]
                 if placed is None:
                     return None
-                found[index] = placed
-            last = self._beside(main, found)
-        if last is None:
-            return None
-        found[main] = last
+                found[index] = room.assignment(placed)
+                room.take(found[index])
         return tuple(found[index] for index in range(len(self._members)))
 
-    def _beside(self, index: int, found: Mapping[int, Places]) -> Places | None:
-        ground, wish = self._members[index]
-        touched = {path for places in found.values() for path in places}
-        capacity = ground.again(self._capacity[index], touched)
-        loose = replace(wish, must=False)
-        kept: dict[Path, int] = {}
-        if not wish.layers:  # pods of others complete no slice
-            for places in found.values():
-                for path, pods in places.items():
-                    kept[path] = kept.get(path, 0) + pods
-        return rejoin(capacity, kept, loose)
+    def _beside(self, index: int, found: Mapping[int, Assignment]) -> Places | None:
+        """Place a member near those that are placed; pods of others complete no slice."""
+        room, wish = self._members[index]
+        kept = self._standing(found)
+        capacity = room.again(self._capacity[index], kept)
+        return rejoin(capacity, {} if wish.layers else kept, replace(wish, must=False))
 
-    def _cheapest(self, index: int, main: int, found: Mapping[int, Places]) -> Places | None:
+    def _standing(self, found: Mapping[int, Assignment]) -> Counter[Path]:
+        paths = self._members[0][0].paths
+        kept: Counter[Path] = Counter()
+        for assignment in found.values():
+            kept.update({paths[name]: pods for name, pods in assignment.nodes.items()})
+        return kept
+
+    def _cheapest(self, index: int, main: int, found: Mapping[int, Assignment]) -> Places | None:
         """Place pods one by one, each on the host on which the main member loses least room."""
-        ground, wish = self._members[index]
-        touched = {path for places in found.values() for path in places}
-        capacity = ground.again(self._capacity[index], touched)
+        room, wish = self._members[index]
+        if index == main:
+            return self._beside(index, found)
+        capacity = room.again(self._capacity[index], self._standing(found))
         if wish.layers or len(capacity) * wish.count > MOST_SINGLY:
             return None
-        placed: Places = {}
-        for _ in range(wish.count):
-            costs = (
-                (self._cost(path, ground, main), n, path) for path, n in capacity.items() if n
-            )
-            _, _, path = min(costs, default=(0, 0, ()))
-            if not path:
-                return None
-            ground.take({path: 1})
-            placed[path] = placed.get(path, 0) + 1
-            capacity = ground.again(capacity, [path])
-        return placed
-
-    def _cost(self, path: Path, ground: StandingRoom, main: int) -> int:
-        """Return how many pods of the main member a pod on that host would keep out."""
-        of_main = self._members[main][0]
-        before = of_main.again(self._capacity[main], [path]).get(path, 0)
+        placed: Counter[Path] = Counter()
         with self._rooms[0].trial():
-            ground.take({path: 1})
-            after = of_main.again(self._capacity[main], [path]).get(path, 0)
+            for _ in range(wish.count):
+                costs = ((self._cost(p, room, main), n, p) for p, n in capacity.items() if n)
+                best = min(costs, default=None)
+                if best is None:
+                    return None
+                room.take(room.assignment({best[2]: 1}))
+                placed[best[2]] += 1
+                capacity = room.again(capacity, [best[2]])
+        return dict(placed)
+
+    def _cost(self, path: Path, room: StandingRoom, main: int) -> int:
+        """Return how many pods of the main member a pod on that host would keep out."""
+        of_main, capacity = self._members[main][0], self._capacity[main]
+        before = of_main.again(capacity, [path]).get(path, 0)
+        with self._rooms[0].trial():
+            room.take(room.assignment({path: 1}))
+            after = of_main.again(capacity, [path]).get(path, 0)
         return before - after
 
 

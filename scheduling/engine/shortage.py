@@ -1,16 +1,16 @@
 """What a topology lacks for a unit that has room enough on single nodes, with the numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import Rooms
 from scheduling.engine.nearness import Wood
-from scheduling.engine.placement import Rooms
 from scheduling.engine.slices import at_depth
 from scheduling.engine.snapshot import PodSet, SliceLayer
-from scheduling.engine.standing_room import StandingRoom, wish_of
-from scheduling.engine.terms import TopologyMode
-from scheduling.engine.together import Unit, largest_room, place_unit
+from scheduling.engine.standing_room import StandingRoom, layers_of, wish_of
+from scheduling.engine.together import Option, Unit, assign_unit
+from scheduling.engine.topology import Path
 
 SLICES, GROUP = "Slices", "Group"  # causes, as the registry of reasons names them
 
@@ -29,41 +29,40 @@ class Shortage:
     facts: Mapping[str, str | int] = field(default_factory=dict)
 
 
-def shortage(
-    atlas: Atlas, rooms: Rooms, unit: Unit, flavors: Sequence[Iterable[str]]
-) -> Shortage | None:
+def shortage(atlas: Atlas, rooms: Rooms, unit: Unit, options: Sequence[Option]) -> Shortage | None:
     """Return what domains or slices lack for a unit; None: as far as they go there is room."""
-    for pod_set, own in zip(unit, flavors, strict=True):
-        found = _alone(atlas, rooms, pod_set, tuple(own))
+    for pod_set, option in zip(unit, options, strict=True):
+        found = _alone(atlas, rooms, pod_set, option)
         if found is not None:
             return found
-    if len(unit) == 1 or place_unit(atlas, rooms, unit, flavors) is not None:
+    if len(unit) == 1 or assign_unit(atlas, rooms, unit, options) is not None:
         return None
-    return _group(atlas, rooms, unit, flavors)
+    return _group(atlas, rooms, unit, options)
 
 
-def _alone(
-    atlas: Atlas, rooms: Rooms, pod_set: PodSet, flavors: tuple[str, ...]
-) -> Shortage | None:
-    """Return the shortage of one pod set: of its domain, else of its innermost slices first."""
+def _alone(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Shortage | None:
+    """Return the shortage of one pod set: of its slices, inner ones first, or of its domain."""
     request = pod_set.topology
-    if request is None or not pod_set.count or atlas.suitable(pod_set, flavors).quota_only:
+    if request is None or not pod_set.count or _is_nodeless(atlas, pod_set, option):
         return None
-    for layers in (request.layers[n:] for n in range(len(request.layers), -1, -1)):
-        bare = replace(request, slice_level=None, slice_size=1, slices=layers)
-        bounded = layers or request.mode is TopologyMode.REQUIRED
-        fits = largest_room(atlas, rooms, replace(pod_set, topology=bare), flavors)
-        if bounded and fits < pod_set.count:
-            level = request.level if request.mode is TopologyMode.REQUIRED else None
-            facts = _slices(layers[0], pod_set.count, fits) if layers else {}
-            return Shortage(
-                (pod_set,),
-                level or (layers[0].level if layers else ""),
-                pod_set.count,
-                fits,
-                facts,
-            )
+    levels = atlas.levels(option.values())
+    wish = wish_of(levels, pod_set)
+    level = request.level or "" if wish is None or wish.must else ""
+    if wish is None:
+        return Shortage((pod_set,), level, pod_set.count, 0)
+    room = StandingRoom(atlas, rooms, pod_set, option, levels)
+    for asked in (request.layers[n:] for n in range(len(request.layers), -1, -1)):
+        wood = Wood(room.capacity, layers_of(levels, asked) or ())
+        fits = wood.largest(wish.depth if wish.must and wish.depth else 0)
+        if (asked or wish.must) and fits < pod_set.count:
+            facts = _slices(asked[0], pod_set.count, fits) if asked else {}
+            where = level or (asked[0].level if asked else "")
+            return Shortage((pod_set,), where, pod_set.count, fits, facts)
     return None
+
+
+def _is_nodeless(atlas: Atlas, pod_set: PodSet, option: Option) -> bool:
+    return atlas.suitable(pod_set, option.values()).quota_only
 
 
 def _slices(layer: SliceLayer, pods: int, fits: int) -> dict[str, str | int]:
@@ -76,27 +75,23 @@ def _slices(layer: SliceLayer, pods: int, fits: int) -> dict[str, str | int]:
     }
 
 
-def _group(
-    atlas: Atlas, rooms: Rooms, unit: Unit, flavors: Sequence[Iterable[str]]
-) -> Shortage | None:
+def _group(atlas: Atlas, rooms: Rooms, unit: Unit, options: Sequence[Option]) -> Shortage | None:
     """Return the shortage of a group of which each pod set by itself would have room.
 
     In each domain the room is counted for every pod set as if the others were not there, so
     the group as a whole lacks at least one pod.
     """
-    names = [tuple(sorted(set(own))) for own in flavors]
-    levels = atlas.levels({name for own in names for name in own})
-    fits: dict[object, int] = {}
+    levels = atlas.levels({flavor for option in options for flavor in option.values()})
+    fits: dict[Path, int] = {}
     level, pods = "", sum(pod_set.count for pod_set in unit)
-    for pod_set, own in zip(unit, names, strict=True):
+    for pod_set, option in zip(unit, options, strict=True):
         wish = wish_of(levels, pod_set)
         if wish is None or not wish.must or not wish.depth:
             return None
         level = pod_set.topology.level or "" if pod_set.topology else ""
-        wood = Wood(StandingRoom(atlas, rooms, pod_set, own, levels).capacity, wish.layers)
+        wood = Wood(StandingRoom(atlas, rooms, pod_set, option, levels).capacity, wish.layers)
         for domain in at_depth(wood.root, wish.depth):
             fits[domain.path] = fits.get(domain.path, 0) + min(domain.room, pod_set.count)
     most = min(max(fits.values(), default=0), pods - 1)
-    return Shortage(
-        unit, level, pods, most, {"cause": GROUP, "group": ", ".join(p.name for p in unit)}
-    )
+    facts = {"cause": GROUP, "group": ", ".join(pod_set.name for pod_set in unit)}
+    return Shortage(unit, level, pods, most, facts)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduling.engine.snapshot import TopologyRequest
 from scheduling.engine.topology import Path
 
 Grain = tuple[int, ...]  # by depth; 0: the whole cluster
@@ -34,14 +33,6 @@ class Domain:
 
 
 Share = tuple[Domain, int]  # a domain and the pods that it gets
-
-
-def layers_of(levels: Sequence[str], request: TopologyRequest) -> tuple[Layer, ...] | None:
-    """Return the slices that are asked for, outer ones first; None: some level is not there."""
-    asked = request.layers
-    if any(level not in levels for level, _ in asked):
-        return None
-    return tuple(Layer(levels.index(level) + 1, size) for level, size in asked)
 
 
 def grain_of(layers: Iterable[Layer], depths: int) -> Grain:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import Rooms
 from scheduling.engine.nearness import Wish
-from scheduling.engine.placement import Rooms, capacities
-from scheduling.engine.slices import layers_of
-from scheduling.engine.snapshot import PodSet
+from scheduling.engine.slices import Layer
+from scheduling.engine.snapshot import Assignment, PodSet, SliceLayer
 from scheduling.engine.terms import TopologyMode
 from scheduling.engine.topology import Path
-from scheduling.engine.usage import pod_footprint
+from scheduling.engine.views import View
 
 
 def wish_of(levels: tuple[str, ...], pod_set: PodSet) -> Wish | None:
@@ -18,9 +18,9 @@ def wish_of(levels: tuple[str, ...], pod_set: PodSet) -> Wish | None:
     A request that names no level means the outermost one.
     """
     request = pod_set.topology
-    if request is None or (request.mode is TopologyMode.UNCONSTRAINED and not request.layers):
+    if request is None:
         return Wish(pod_set.count)
-    layers = layers_of(levels, request)
+    layers = layers_of(levels, request.layers)
     if layers is None or (request.level is not None and request.level not in levels):
         return None
     if request.mode is TopologyMode.UNCONSTRAINED:
@@ -31,6 +31,14 @@ def wish_of(levels: tuple[str, ...], pod_set: PodSet) -> Wish | None:
     return Wish(pod_set.count, layers, depth, must=request.mode is TopologyMode.REQUIRED)
 
 
+def layers_of(levels: tuple[str, ...], asked: Iterable[SliceLayer]) -> tuple[Layer, ...] | None:
+    """Return slices by depth, outer ones first; None: some level is not there."""
+    asked = tuple(asked)
+    if any(layer.level not in levels for layer in asked):
+        return None
+    return tuple(Layer(levels.index(level) + 1, size) for level, size in asked)
+
+
 class StandingRoom:
     """The suitable hosts of one pod set. ``capacity`` is what they can take of it, by path."""
 
@@ -39,29 +47,38 @@ class StandingRoom:
         atlas: Atlas,
         rooms: Rooms,
         pod_set: PodSet,
-        flavors: Iterable[str],
+        option: Mapping[str, str],
         levels: tuple[str, ...],
     ) -> None:
-        self.pod_set, self._rooms = pod_set, rooms
-        self._footprint = pod_footprint(pod_set)
-        self.paths = atlas.paths(levels)
-        found = capacities(atlas, rooms, pod_set, flavors)
-        self.capacity = {
-            self.paths[name]: pods for name, pods in found.items() if pods and name in self.paths
-        }
+        self.pod_set, self.paths = pod_set, atlas.paths(levels)
+        self._atlas, self._rooms, self._option = atlas, rooms, option
+        self._site = atlas.site(pod_set, option.values())
+        names, view = atlas.ground.names, self._view()
+        found = ((names[number], view.pods(number)) for number in self._site.field.numbers)
+        self.capacity = {self.paths[n]: pods for n, pods in found if pods and n in self.paths}
+
+    def _view(self) -> View:
+        site, tables = self._site, [room.holes for room in self._rooms]
+        return self._atlas.views.view(site.field, site.pod, site.policy, tables)
 
     def again(self, capacity: Mapping[Path, int], touched: Iterable[Path]) -> dict[Path, int]:
         """Return the capacity once others have taken room on the hosts that they ``touched``."""
-        return {
-            **capacity,
-            **{path: self._now(path) for path in touched if path in capacity},
-        }
+        view, numbers = self._view(), self._atlas.ground.numbers
+        now = {path: view.pods(numbers[path[-1]]) for path in touched if path in capacity}
+        return {**capacity, **now}
 
-    def take(self, placed: Mapping[Path, int]) -> None:
-        """Put pods where they are placed; inside a trial."""
+    def assignment(self, placed: Mapping[Path, int]) -> Assignment:
+        """Return what the pods get where they are placed, devices where they are told apart."""
+        view, numbers = self._view(), self._atlas.ground.numbers
+        nodes = {path[-1]: pods for path, pods in placed.items()}
+        nodes = {name: nodes[name] for name in sorted(nodes, key=numbers.__getitem__)}
+        seats = {name: view.seats(numbers[name], pods) for name, pods in nodes.items()}
+        devices = {name: each for name, each in seats.items() if each}
+        count = sum(nodes.values())
+        return Assignment(self.pod_set.name, count, self._option, nodes, devices)
+
+    def take(self, assignment: Assignment) -> None:
+        """Put pods where they are assigned; inside a trial."""
         for room in self._rooms:
-            for path, pods in placed.items():
-                room.take(path[-1], self._footprint, pods)
-
-    def _now(self, path: Path) -> int:
-        return max(0, min(room.fitting(path[-1], self._footprint) for room in self._rooms))
+            for name, pods in assignment.nodes.items():
+                room.take(name, self.pod_set, pods, assignment.devices.get(name, ()))

@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.cycle import decide
 from scheduling.engine.diagnostics import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU
-from scheduling.engine.placement import FreeCapacity
 from scheduling.engine.plan import Admit, Hold
 from scheduling.engine.snapshot import PodSet, Quota, SliceLayer, Snapshot, TopologyRequest
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
-from scheduling.engine.together import place_unit, replace_in, units_of
+from scheduling.engine.together import assign_unit, replace_in, units_of
 from tests.engine.builders import BLOCK, HOST, RACK, World, columns, node, pods, required, world
 
-FLAVOR = ("h100-sxm",)
+OPTION = {GPU: "h100-sxm"}
 
 
 def sliced(mode: TopologyMode, level: str | None, *layers: tuple[str, int]) -> TopologyRequest:
@@ -47,8 +47,8 @@ def short(nodes: dict[str, int] | None) -> dict[str, int] | None:
 def place(made: World, *unit: PodSet) -> list[dict[str, int]] | None:
     snapshot = made.build()
     atlas = Atlas(snapshot)
-    placed = place_unit(atlas, (FreeCapacity(snapshot.nodes),), unit, [FLAVOR] * len(unit))
-    return None if placed is None else [short(nodes) or {} for nodes in placed]
+    placed = assign_unit(atlas, (FreeCapacity(atlas),), unit, [OPTION] * len(unit))
+    return None if placed is None else [short(dict(a.nodes)) or {} for a in placed]
 
 
 # ---- groups ----------------------------------------------------------------------------------
@@ -200,10 +200,11 @@ LOSSES = [
 def test_where_lost_pods_are_replaced(case: Loss) -> None:
     made = cluster(**dict.fromkeys(case.kept, 0) | case.free)
     snapshot, pod_set = made.build(), pods(9, 1, topology=case.request)
-    rooms = (FreeCapacity(snapshot.nodes),)
+    atlas = Atlas(snapshot)
+    rooms = (FreeCapacity(atlas),)
     kept = {f"h100-node-0{name[1:]}": n for name, n in case.kept.items()}
-    found = replace_in(Atlas(snapshot), rooms, pod_set, FLAVOR, kept=kept, missing=case.missing)
-    assert short(found) == case.want
+    found = replace_in(atlas, rooms, pod_set, OPTION, kept=kept, missing=case.missing)
+    assert short(found and dict(found.nodes)) == case.want
 
 
 # ---- through a cycle -------------------------------------------------------------------------
