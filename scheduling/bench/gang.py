@@ -208,8 +208,7 @@ class _Site:
 
     def _take(self, gang: PodSet, found: Assignment, sign: int) -> None:
         for room in self.rooms:
-            for node, pods in found.nodes.items():
-                room.take(node, gang, sign * pods)
+            room.take_all(gang, found.nodes, sign)
 
     def _leave(self) -> None:
         place = self._chance.randrange(len(self._stand))
