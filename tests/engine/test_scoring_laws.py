@@ -75,10 +75,8 @@ def test_twice_as_many_of_each_shape_is_the_same_popularity(weights, hole, pod, 
 def test_without_popularity_the_fullest_node_that_fits_is_best(one, other, pod):
     if not (fits(one, pod) and fits(other, pod)):
         return
-    by_fragments, packed = (
-        policy_of(p, Popularity({}), SCALE) for p in ("fragmentation", "binpack")
-    )
-    gaps = [rate(one, pod).merit - rate(other, pod).merit for rate in (by_fragments, packed)]
+    rates = [policy_of(p, Popularity({}), SCALE) for p in ("fragmentation", "binpack")]
+    gaps = [rate(one, pod).merit - rate(other, pod).merit for rate in rates]
     assert gaps[0] == gaps[1]
 
 
