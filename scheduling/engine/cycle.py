@@ -82,6 +82,7 @@ def _place_unmanaged(desk: Desk) -> None:
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
         entry = find_entry(state, state.asking(workload), None, ())
         if entry is not None and entry.ready:
+            desk.move(entry.moved)
             desk.admit(workload, entry.assignments)
 
 
@@ -181,6 +182,7 @@ def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> 
     """Start the workload, or keep for it what others leave."""
     claims = desk.state.claims
     if entry.ready:
+        desk.move(entry.moved)
         desk.admit(workload, entry.assignments)
         return
     for victim in entry.victims:

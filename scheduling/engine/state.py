@@ -23,6 +23,7 @@ from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
+from scheduling.engine.newcomers import Newcomers
 from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
@@ -47,6 +48,7 @@ class State:
         self.atlas = Atlas(platform)
         self.books = Books(platform, self.atlas)
         self.assigner = Assigner(self.books)
+        self.newcomers = Newcomers(self.books, self.assigner)
         self.running = Running(())
         self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
         self.regime = Regime(platform, self.books.soon.ledger, self.past)
