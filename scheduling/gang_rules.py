@@ -4,12 +4,7 @@ from collections.abc import Iterator
 
 from gpuplatform.common.diagnostics import Diagnostic
 from scheduling.minima import Role
-from scheduling.specs import WorkloadSpec
-
-
-def subject_of(spec: WorkloadSpec) -> str:
-    """Return how findings name the workload: ``Kind/namespace/name``."""
-    return f"{spec.kind}/{spec.namespace}/{spec.name}"
+from scheduling.specs import WorkloadSpec, subject_of
 
 
 def check_gang(spec: WorkloadSpec) -> Iterator[Diagnostic]:

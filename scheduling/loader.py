@@ -22,10 +22,9 @@ from scheduling.engine.snapshot import (
     Memory,
     PodSet,
     Snapshot,
-    TopologyRequest,
     Workload,
 )
-from scheduling.engine.terms import Status, TopologyMode
+from scheduling.engine.terms import Status
 from scheduling.minima import Role, with_minima
 from scheduling.past_use import (
     PAUSE,
@@ -43,7 +42,9 @@ from scheduling.readers import (
     read_quotas,
     read_topologies,
     tolerations_of,
+    topology_of,
 )
+from scheduling.recent import recent
 from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
@@ -112,6 +113,7 @@ def load(now: datetime | None = None) -> Loaded:
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
         gang_grace_s=settings.GANG_GRACE_S,
+        shapes=recent(now),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -245,14 +247,14 @@ def roles_of(pod_sets: Iterable[rows.PodSet]) -> list[Role]:
 
 
 def _pod_set(row: rows.PodSet) -> PodSet:
-    mode = TopologyMode(row.topology_mode) if row.topology_mode else None
+    layers = [(layer["level"], layer["size"]) for layer in row.slices]
     return PodSet(
         name=row.name,
         count=row.count,
         requests=row.requests,
         node_selector=row.node_selector,
         tolerations=tolerations_of(row.tolerations),
-        topology=TopologyRequest(mode, row.topology_level or None) if mode else None,
+        topology=topology_of(row.topology_mode, row.topology_level, layers, row.group),
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),
     )

@@ -22,6 +22,8 @@ from scheduling.engine.snapshot import (
     Preemption,
     Quota,
     ResourceGroup,
+    SliceLayer,
+    TopologyRequest,
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -33,6 +35,7 @@ from scheduling.engine.terms import (
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
+    TopologyMode,
     Undeclared,
     WithinClusterQueue,
 )
@@ -63,6 +66,17 @@ def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, 
         )
         for toleration in documents
     )
+
+
+def topology_of(
+    mode: str, level: str | None, slices: Iterable[tuple[str, int]], group: str
+) -> TopologyRequest | None:
+    """Return a topology request from what specs and rows hold of it; None: none is made."""
+    layers = tuple(SliceLayer(*layer) for layer in slices)
+    if not (mode or layers or group):
+        return None
+    asked = TopologyMode(mode) if mode else TopologyMode.UNCONSTRAINED
+    return TopologyRequest(asked, level or None, group=group, slices=layers)
 
 
 def affinity_of(terms: Iterable[Iterable[Mapping[str, Any]]]) -> tuple[Term, ...]:

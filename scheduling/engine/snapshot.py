@@ -27,8 +27,6 @@ from scheduling.engine.terms import (
     WithinClusterQueue,
 )
 
-GANG_GRACE_S = 60.0  # how long a gang that lost pods keeps its place
-
 HALF_LIFE_S = 7 * 86400.0  # of past use, where history orders the queues
 
 
@@ -147,13 +145,21 @@ class ClusterQueue:
         }
 
 
+class SliceLayer(NamedTuple):
+    """``size`` pods that must share a domain of ``level``, a node label."""
+
+    level: str
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
     """Where the pods of a pod set must or should stand together.
 
     ``level`` is a node label of the topology; None with ``unconstrained``. A slice is
     ``slice_size`` pods that must share a domain of ``slice_level``; pod sets of one ``group``
-    are placed together, the smaller one as leader.
+    are placed together, the smaller one as leader. ``slices``: slices made of slices, outer
+    ones first, in place of the two fields for a single one.
     """
 
     mode: TopologyMode
@@ -161,6 +167,14 @@ class TopologyRequest:
     slice_level: str | None = None
     slice_size: int = 1
     group: str = ""
+    slices: tuple[SliceLayer, ...] = ()
+
+    @property
+    def layers(self) -> tuple[SliceLayer, ...]:
+        """Return the slices that are asked for, outer ones first."""
+        if self.slices or self.slice_level is None:
+            return self.slices
+        return (SliceLayer(self.slice_level, self.slice_size),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,7 @@ class PodSet:
     ``flavors``: those that it must get, by resource; None: any. ``role_minimum``: how many of
     these pods must stand for the gang to count as running; None: as the gang's minimum leaves
     it. ``device``: what it asks of single devices; None: whole ones, any of the node.
+    ``beside``: others of these pods that stand already, by node; these join them.
     """
 
     name: str
@@ -222,6 +237,7 @@ class PodSet:
     role_minimum: int | None = None
     subgroups: Subgroups | None = None
     device: DeviceRequest | None = None
+    beside: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,8 +280,7 @@ class Workload:
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
-    ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
-    sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
+    ``part_of``: the key of the running gang from which these pods were taken; "": own work.
     """
 
     key: str
@@ -322,8 +337,8 @@ class Memory:
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
     ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
     LocalQueue behind which usage decides. ``held_less`` is how many pods of each pod set those
-    workloads hold that hold fewer than they were admitted with. ``absent``: since when a node on
-    which work stands has been gone or not ready.
+    workloads hold that hold fewer than they were admitted with. ``absent``: since when nodes on
+    which work stands have been away.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -381,5 +396,5 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
-    gang_grace_s: float = GANG_GRACE_S
+    gang_grace_s: float = 60.0
     shapes: tuple[Recent, ...] = ()
