@@ -63,6 +63,15 @@ class World:
             return [level]
         return [label for label in levels if label.rpartition("/")[2] == level]
 
+    def depth_of(self, level: str, queue: str | None = None) -> int | None:
+        """Return how deep a level lies in its topology (0: widest); None where it is unknown."""
+        label = self.level_of(level, queue)
+        if label is None:
+            return None
+        names = self._topologies(queue) or sorted(self.snapshot.topologies)
+        found = [self.snapshot.topologies[name].levels for name in names]
+        return next((levels.index(label) for levels in found if label in levels), None)
+
     def _topologies(self, queue: str | None) -> list[str]:
         if queue is None:
             return []
