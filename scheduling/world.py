@@ -54,6 +54,16 @@ class World:
                 return found.pop()
         return None
 
+    def is_within(self, inner: str, outer: str, queue: str | None) -> bool:
+        """Return whether a label is a level at or below another in each topology that has both.
+
+        Both are node labels; where no topology has both, neither is wider.
+        """
+        names = self._topologies(queue) or sorted(self.snapshot.topologies)
+        levels = (self.snapshot.topologies[name].levels for name in names)
+        both = [found for found in levels if inner in found and outer in found]
+        return all(found.index(inner) >= found.index(outer) for found in both)
+
     def _named(self, level: str, topology: str) -> list[str]:
         levels = self.snapshot.topologies[topology].levels
         if level.startswith(TIER):
@@ -62,15 +72,6 @@ class World:
         if level in levels:
             return [level]
         return [label for label in levels if label.rpartition("/")[2] == level]
-
-    def depth_of(self, level: str, queue: str | None = None) -> int | None:
-        """Return how deep a level lies in its topology (0: widest); None where it is unknown."""
-        label = self.level_of(level, queue)
-        if label is None:
-            return None
-        names = self._topologies(queue) or sorted(self.snapshot.topologies)
-        found = [self.snapshot.topologies[name].levels for name in names]
-        return next((levels.index(label) for levels in found if label in levels), None)
 
     def _topologies(self, queue: str | None) -> list[str]:
         if queue is None:

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from scheduling.engine.atlas import Atlas, exclusion, untolerated
 from scheduling.engine.books import Books
+from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, WHOLE, Node
-from scheduling.engine.placement import FreeCapacity
 from scheduling.engine.scoring.holes import Hole, Shape
 from scheduling.engine.scoring.popularity import Popularity, typical
 from scheduling.engine.snapshot import PodSet, Snapshot
