@@ -258,6 +258,7 @@ WRITES = (
         {"cordoned": "yes", "reason": REASON},
         f"/nodes/{NODE}/cordon/",
     ),
+    page("nodes/<name>/delete/", ADMIN, {"reason": REASON}, f"/nodes/{NODE}/delete/"),
     page("submit/", "login 403 422 ok 403 403 ok", {"text": MANIFEST, "submit": "yes"}),
     page(
         "bills/<month>/",
@@ -359,6 +360,20 @@ WRITES = (
         "401 404 404 404 404 404 ok",
         {"levels": ["rack"]},
         path="/api/v1/topologies/dc/",
+    ),
+    rest(
+        "PATCH",
+        "nodes/<name>/",
+        "401 403 403 403 403 403 ok",
+        {"schedulable": False, "reason": REASON},
+        path=f"/api/v1/nodes/{NODE}/",
+    ),
+    rest(
+        "DELETE",
+        "nodes/<name>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/nodes/{NODE}/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )
