@@ -281,6 +281,8 @@ class Workload:
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
     ``part_of``: the key of the running gang from which these pods were taken; "": own work.
+    ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
+    save what it has, None: it does not say. Neither decides anything (``widening.py``).
     """
 
     key: str
@@ -302,6 +304,8 @@ class Workload:
     min_member: int | None = None
     duration_s: float | None = None
     part_of: str = ""
+    stateless: bool = False
+    checkpoint_interval_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,10 +323,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Decayed:
-    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
-
-    In GPU-hours and GPUs.
-    """
+    """A queue's past use, which fades: ``amount`` GPU-hours ``at``, ``rate`` GPUs held since."""
 
     amount: float
     rate: float
@@ -380,8 +381,7 @@ class Snapshot:
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
-    ``gang_grace_s``: how long a gang that lost pods with a node keeps its place, and how long a
-    node that is not ready may stay so; 0: not at all, negative: for ever.
+    ``gang_grace_s``: how long gangs that lost a node keep their place; negative: for ever.
     """
 
     now: float
