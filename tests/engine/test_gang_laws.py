@@ -18,7 +18,7 @@ from scheduling.engine.state import State
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
 
-LAWS = settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.generate))
+LAWS = settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.generate))
 seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
 
 
