@@ -36,6 +36,7 @@ class Contest:
         self._tournament = Tournament[Workload](
             self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
         )
+        self._by_rank: set[str] = set()  # who stands in line for itself; all others must win
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
         self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
         self._fair_queues: dict[str, QuotaKey | None] = {}
@@ -53,6 +54,7 @@ class Contest:
         """Let ``workload`` stand as the head of its queue."""
         queue = self._fair_queue(workload)
         if queue is None:
+            self._by_rank.add(workload.key)
             self._heads.offer(workload)
         else:
             self._enter(queue, workload, self._ask(workload))
@@ -66,11 +68,18 @@ class Contest:
                 self._changed.add(queue)
 
     def pop(self) -> Workload | None:
-        """Return whose turn it is and forget it; None when nobody is left."""
+        """Return whose turn it is and forget it; None when nobody is left.
+
+        A champion that was overtaken and won later is in line twice: the second time it is
+        nobody any more, even if it has become a waiting preemptor meanwhile.
+        """
         self._settle()
         while (workload := self._heads.pop()) is not None:
-            queue = self._fair_queue(workload)
-            if queue is None or self._wins(queue, workload):
+            if workload.key in self._by_rank:
+                self._by_rank.remove(workload.key)
+                return workload
+            queue = self._books.queue(workload)
+            if queue is not None and self._wins(queue, workload):
                 return workload
         return None
 
