@@ -1,8 +1,9 @@
 """Whose turn it is among the heads of all queues.
 
-Waiting preemptors come first. In a tree that shares by ``share`` or ``history`` a tournament finds
-the one who stands for it; those, and the heads of all other queues, go by rank: borrow level,
-priority, age, key. (Trees share nodes, so there is one order over all of them.)
+Waiting preemptors come first, and gangs for which room is reserved. In a tree that shares by
+``share`` or ``history`` a tournament finds the one who stands for it; those, and the heads of all
+other queues, go by rank: borrow level, priority, age, key. (Trees share nodes, so there is one
+order over all of them.)
 """
 
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ class Contest:
 
     def __init__(self, state: State) -> None:
         self._state, self._books, self._regime = state, state.books, state.regime
-        self._claimants, self._ledger = state.claims, state.books.soon.ledger
+        self._ledger = state.books.soon.ledger
         self._heads = Heads(self._rank)
         self._tournament = Tournament[Workload](
             self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
@@ -91,7 +92,7 @@ class Contest:
             plays = queue is not None and self._regime.is_fair(queue)
             self._fair_queues[name] = queue if plays else None
         found = self._fair_queues[name]
-        return found if found is None or workload.key not in self._claimants else None
+        return None if self._state.favoured(workload.key) else found
 
     def _enter(self, queue: QuotaKey, workload: Workload, usage: Usage) -> None:
         self._tournament.enter(Contender(queue, usage, urgency(workload), workload))
@@ -150,12 +151,12 @@ class Contest:
             return known
         queue = self._books.queue(workload)
         if queue is None:
-            return Rank(workload.key not in self._claimants, 0, *urgency(workload))
+            return Rank(not self._state.favoured(workload.key), 0, *urgency(workload))
         moves = self._moves.get(self._ledger.root(queue), 0)
         last = self._last.get(workload.key)
         if last is not None and last[0] == moves:
             return last[1]
         level = borrow_level(self._books, queue, self._ask(workload))
-        rank = Rank(workload.key not in self._claimants, level, *urgency(workload))
+        rank = Rank(not self._state.favoured(workload.key), level, *urgency(workload))
         self._last[workload.key] = moves, rank
         return rank

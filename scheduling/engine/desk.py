@@ -4,12 +4,13 @@ Opened and closed by :mod:`scheduling.engine.cycle`.
 """
 
 from collections import Counter
+from dataclasses import replace
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.gates import Why
 from scheduling.engine.growth import heir, merged
 from scheduling.engine.plan import Admit, Blocker, Evict
-from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.snapshot import Admission, Assignment, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
@@ -27,6 +28,7 @@ class Desk:
         self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
         self._stirred: set[QuotaKey] = set()
+        self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         self._before = self._counted()
 
@@ -96,6 +98,17 @@ class Desk:
         if queue is not None:
             self._stirred.add(queue)
 
+    def started(self) -> list[Workload]:
+        """Return who was admitted in this cycle, as it runs from now on; no grown copies."""
+        state = self.state
+        return [
+            replace(
+                state.workloads[move.workload], admission=Admission(state.now, move.assignments)
+            )
+            for move in self.moves
+            if isinstance(move, Admit) and not move.replaces
+        ]
+
     def stirred(self) -> set[QuotaKey]:
         """Return the queues that have gained or lost work since the last question."""
         stirred, self._stirred = self._stirred, set()
@@ -114,6 +127,7 @@ class Desk:
             else:
                 state.dismiss(move)
         state.replaced.clear()
+        state.reservations.count(state.now)
         state.yields.settle()
         state.settle_use()
         for name, count in self._counted().items():
@@ -136,6 +150,7 @@ class Desk:
         state = self.state
         return {
             "nodes_scanned": state.atlas.scanned,
+            "forecasts": state.forecasts,
             "pod_sets_tried": state.assigner.steps,
             "trials": state.preemptor.trials,
         }

@@ -11,6 +11,7 @@ from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.regrowth import came_back
+from scheduling.engine.reservation_laws import broken_reservations
 from scheduling.engine.snapshot import (
     NOTHING,
     Admission,
@@ -43,7 +44,8 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.claims_keep_their_room,
         world.copies_replace_lawfully,
     )
-    return tuple(sentence for law in laws for sentence in law())
+    found = [sentence for law in laws for sentence in law()]
+    return (*found, *broken_reservations(snapshot, plan))
 
 
 class _World:

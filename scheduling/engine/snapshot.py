@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduling.engine.decay import Consumed, UsageDecay
+from scheduling.engine.decay import Consumed, Decayed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
+from scheduling.engine.patience import PATIENT, Patience
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     DeviceLocality,
@@ -298,15 +299,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Decayed:
-    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
+class Reservation:
+    """Where and when the first blocked gang of a tree and a pool of nodes is going to start.
 
-    In GPU-hours and GPUs.
+    ``promised``: running work has known ends, and nobody later may delay it beyond ``starts_at``.
+    Else nodes that empty are held for it, and ``starts_at`` is an estimate. ``since``: when its
+    turn came. ``idle_gpus`` are held and free since ``counted_at``; ``idle_gpu_seconds`` is what
+    has been held idle up to then.
     """
 
-    amount: float
-    rate: float
-    at: float
+    workload: str
+    assignments: tuple[Assignment, ...]
+    starts_at: float
+    promised: bool
+    since: float
+    idle_gpus: int = 0
+    idle_gpu_seconds: float = 0.0
+    counted_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +335,7 @@ class Memory:
     history: Mapping[str, Decayed] = field(default_factory=dict)
     consumption: Mapping[str, Consumed] = field(default_factory=dict)
     held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    reservations: tuple[Reservation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,3 +373,4 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
+    patience: Patience = PATIENT

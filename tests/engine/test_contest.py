@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from scheduling.engine.cycle import decide
+from scheduling.engine.decay import Decayed
 from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Admit, Evict
-from scheduling.engine.snapshot import Assignment, Claim, Decayed, Preemption, Snapshot
+from scheduling.engine.snapshot import Assignment, Claim, Preemption, Snapshot
 from scheduling.engine.terms import Fairness, ReclaimWithinCohort, WithinClusterQueue
 from tests.engine.builders import RECLAIM_LOWER, world
 
