@@ -11,17 +11,18 @@ from scheduling import models as rows
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     Expression,
     FlavorQuotas,
     FlavorResource,
-    Fungibility,
-    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,
+    SliceLayer,
+    TopologyRequest,
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -29,9 +30,11 @@ from scheduling.engine.terms import (
     FlavorPreference,
     FlavorSearch,
     Operator,
+    PlacementPolicy,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
+    TopologyMode,
     Undeclared,
     WithinClusterQueue,
 )
@@ -72,6 +75,17 @@ def minima_count(min_member: int | None, pod_sets: Iterable[Any]) -> bool:
     return min_member is None or min_member <= sum(p.min_count or p.count for p in pod_sets)
 
 
+def topology_of(
+    mode: str, level: str | None, slices: Iterable[tuple[str, int]], group: str
+) -> TopologyRequest | None:
+    """Return a topology request from what specs and rows hold of it; None: none is made."""
+    layers = tuple(SliceLayer(*layer) for layer in slices)
+    if not (mode or layers or group):
+        return None
+    asked = TopologyMode(mode) if mode else TopologyMode.UNCONSTRAINED
+    return TopologyRequest(asked, level or None, group=group, slices=layers)
+
+
 def affinity_of(terms: Iterable[Iterable[Mapping[str, Any]]]) -> tuple[Term, ...]:
     """Return node affinity as stored, lists of documents, as values."""
     return tuple(
@@ -88,6 +102,7 @@ def flavor_of(row: promises.ResourceFlavor) -> Flavor:
         node_taints=taints_of(row.node_taints),
         tolerations=tolerations_of(row.tolerations),
         topology=row.topology or None,
+        policy=PlacementPolicy(row.policy),
     )
 
 

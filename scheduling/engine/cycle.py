@@ -2,7 +2,7 @@
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
-from scheduling.engine.entries import Entry, find_entry, out_of_reach
+from scheduling.engine.entries import Entry, find_entry, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
@@ -48,6 +48,7 @@ def advance(state: State, now: float) -> Desk:
     decided that was not decided before.
     """
     state.pass_time(now)  # 1. claims expire, and work loses its protection
+    state.expected.settle()  # and room is kept for what is expected now
     desk = Desk(state)
     refresh(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
@@ -84,6 +85,7 @@ def _place_unmanaged(desk: Desk) -> None:
         with state.reservations.aside(state.reservations.binding(workload, state.now)):
             entry = find_entry(state, state.asking(workload), None, ())
             if entry is not None and entry.ready:
+                desk.move(entry.moved)
                 desk.admit(workload, entry.assignments)
 
 
@@ -132,19 +134,26 @@ def _offer(desk: Desk, heads: Contest, line: Walk, *, strict: bool) -> None:
 
     Room only shrinks within a cycle, but for what victims leave to their preemptors.
     """
-    state = desk.state
+    state, refused = desk.state, set[object]()
     for key in line:
         workload = state.workloads[key]
-        if strict or state.favoured(key) or not _out_of_reach(state, workload):
+        bound = state.reservations.binding(workload, state.now)
+        same = reach(state, state.asking(workload)), bound
+        if (
+            strict
+            or state.favoured(key)
+            or (same not in refused and not _out_of_reach(state, workload, bound))
+        ):
             heads.offer(workload)
             return
+        refused.add(same)  # others that differ in their places alone are refused with it
         desk.work["passed"] += 1
         _reserve_for(desk, workload)
         line.park(form_of(workload))
 
 
-def _out_of_reach(state: State, workload: Workload) -> bool:
-    with state.reservations.aside(state.reservations.binding(workload, state.now)):
+def _out_of_reach(state: State, workload: Workload, bound: tuple[str, ...]) -> bool:
+    with state.reservations.aside(bound):
         return out_of_reach(state, state.asking(workload))
 
 
@@ -220,6 +229,7 @@ def _take(
     """
     claims = desk.state.claims
     if entry.ready:
+        desk.move(entry.moved)
         desk.admit(workload, entry.assignments)
         return
     for victim in entry.victims:

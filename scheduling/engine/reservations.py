@@ -67,6 +67,7 @@ class Reservations:
     ) -> None:
         self._books, self._workloads, self._asking = books, workloads, asking
         self._table: dict[str, Reservation] = {}
+        self.any_aside = False  # for somebody whom they do not bind
         self._quota: dict[str, Charge] = {}  # what of it is charged, by workload
         self._relied: dict[str, frozenset[str]] = {}  # on whose ends a promise of quota rests
 
@@ -177,7 +178,9 @@ class Reservations:
         """
         loose = [key for key in self if key not in bound]
         lifted = [one for one in map(self.lift, loose) if one is not None]
+        self.any_aside = bool(lifted)
         yield
+        self.any_aside = False
         for reservation in lifted:
             self.keep(reservation)
 

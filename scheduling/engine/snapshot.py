@@ -12,13 +12,12 @@ from scheduling.engine.decay import Consumed, Decayed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
 from scheduling.engine.patience import PATIENT, Patience
+from scheduling.engine.queue_rules import KUEUE_SEARCH, UNPROTECTED, Fungibility, MinimumRuntime
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     DeviceLocality,
     Fairness,
     FairStrategy,
-    FlavorPreference,
-    FlavorSearch,
     Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
@@ -91,26 +90,6 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Fungibility:
-    """How a queue searches its flavors. Kueue's defaults."""
-
-    when_can_borrow: FlavorSearch = FlavorSearch.MAY_STOP_SEARCH
-    when_can_preempt: FlavorSearch = FlavorSearch.TRY_NEXT_FLAVOR
-    preference: FlavorPreference = FlavorPreference.BORROWING_OVER_PREEMPTION
-
-
-@dataclass(frozen=True, slots=True)
-class MinimumRuntime:
-    """How long a queue's admitted work is safe from preemption (``decisions.md`` 4.9).
-
-    ``yields_to_own``: higher priority of its own queue may evict it even before.
-    """
-
-    seconds: float = 0.0
-    yields_to_own: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterQueue:
     """A team's share of the cluster.
 
@@ -130,10 +109,10 @@ class ClusterQueue:
     reclaimable: bool = True
     inactive: str = ""
     fair_weight: float = 1.0
-    fungibility: Fungibility = Fungibility()
+    fungibility: Fungibility = KUEUE_SEARCH
     usage_based: bool = False
     priority_first: bool = False
-    minimum_runtime: MinimumRuntime = MinimumRuntime()
+    minimum_runtime: MinimumRuntime = UNPROTECTED
 
     @property
     def quotas(self) -> dict[FlavorResource, Quota]:
@@ -146,13 +125,21 @@ class ClusterQueue:
         }
 
 
+class SliceLayer(NamedTuple):
+    """``size`` pods that must share a domain of ``level``, a node label."""
+
+    level: str
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
     """Where the pods of a pod set must or should stand together.
 
     ``level`` is a node label of the topology; None with ``unconstrained``. A slice is
     ``slice_size`` pods that must share a domain of ``slice_level``; pod sets of one ``group``
-    are placed together, the smaller one as leader.
+    are placed together, the smaller one as leader. ``slices``: slices made of slices, outer
+    ones first, in place of the two fields for a single one.
     """
 
     mode: TopologyMode
@@ -160,6 +147,14 @@ class TopologyRequest:
     slice_level: str | None = None
     slice_size: int = 1
     group: str = ""
+    slices: tuple[SliceLayer, ...] = ()
+
+    @property
+    def layers(self) -> tuple[SliceLayer, ...]:
+        """Return the slices that are asked for, outer ones first."""
+        if self.slices or self.slice_level is None:
+            return self.slices
+        return (SliceLayer(self.slice_level, self.slice_size),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +201,7 @@ class PodSet:
     ``flavors``: those that it must get, by resource; None: any. ``role_minimum``: how many of
     these pods must stand for the gang to count as running; None: as the gang's minimum leaves
     it. ``device``: what it asks of single devices; None: whole ones, any of the node.
+    ``beside``: others of these pods that stand already, by node; these join them.
     """
 
     name: str
@@ -221,6 +217,7 @@ class PodSet:
     role_minimum: int | None = None
     subgroups: Subgroups | None = None
     device: DeviceRequest | None = None
+    beside: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,12 +350,21 @@ class LocalQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class Recent:
+    """How many pods like those of a pod set came lately; its name and count do not matter."""
+
+    pod_set: PodSet
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a cycle decides on. Equal snapshots give equal plans.
 
     ``fair_strategies``: fair sharing is on in every tree that does not say otherwise, with
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
+    ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
     """
 
     now: float
@@ -374,3 +380,4 @@ class Snapshot:
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
     patience: Patience = PATIENT
+    shapes: tuple[Recent, ...] = ()

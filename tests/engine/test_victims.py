@@ -13,10 +13,10 @@ from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU, Flavor
 from scheduling.engine.plan import Admit, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Rescue
+from scheduling.engine.queue_rules import MinimumRuntime
 from scheduling.engine.snapshot import (
     Cohort,
     FlavorQuotas,
-    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,
