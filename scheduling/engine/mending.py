@@ -53,11 +53,25 @@ class Mending:
             desk.evict(gang, EvictionReason.NODE_FAILURES)
         elif stands(gang, counted(without(left, torn))):
             desk.lose(gang, joined(gang, lost, torn))
-        elif not self._refill(gang, lost, left):
-            if state.now >= state.losses.leaves_at(gang):
-                desk.evict(gang, EvictionReason.NODE_FAILURES)
-            else:
-                self._keep_room(gang, lost, left)
+        else:
+            with state.reservations.aside(self._more_urgent(gang)):
+                self._bring_back(gang, lost, left)
+
+    def _more_urgent(self, gang: Workload) -> list[str]:
+        """Return for whom room is reserved that a broken gang may not take."""
+        state = self._state
+        return [k for k in state.reservations if state.workloads[k].priority > gang.priority]
+
+    def _bring_back(
+        self, gang: Workload, lost: tuple[Assignment, ...], left: tuple[Assignment, ...]
+    ) -> None:
+        """Let the gang have what it lost, or wait for it, or leave whole."""
+        if self._refill(gang, lost, left):
+            return
+        if self._state.now >= self._state.losses.leaves_at(gang):
+            self._desk.evict(gang, EvictionReason.NODE_FAILURES)
+        else:
+            self._keep_room(gang, lost, left)
 
     def _refill(
         self, gang: Workload, lost: tuple[Assignment, ...], left: tuple[Assignment, ...]
