@@ -45,6 +45,7 @@ class View:
         self._rating = rating = Rating(ground, pod, policy)
         self._seen = [-1] * len(table)  # the hole when last looked at; -1: not of the field
         self._tally: Tally | None = None
+        self._moved: set[int] = set()  # nodes that have changed since the tally was last asked
         self._order: Order | None = None
         self.hosts: Counter[int] = Counter()
         self._mark = table.refresh()
@@ -72,36 +73,35 @@ class View:
         self._mark = end = table.refresh()
         if mark == end:
             return
-        seen, fits, order = self._seen, self._rating.fits, self._order
-        changed = table.since(mark)
-        self.looked(len(changed))
+        seen, fits, hosts = self._seen, self._rating.fits, self.hosts
+        changed, moved = table.since(mark), list[int]()
+        self._ground.looked += len(changed)
         for number in changed:
             new, old = table[number], seen[number]
             if new == old or old < 0:
                 continue
             seen[number] = new
+            moved.append(number)
             was, now = fits[old], fits[new]
             if was != now:
-                self._count(number, was, now)
-            if now and order is not None:
-                order.enter(number, now)
-        if order is not None and order.worn_out:
-            self._order = None
-
-    def _count(self, number: int, was: int, now: int) -> None:
-        self.total += now - was
-        self.hosts[was] -= 1
-        self.hosts[now] += 1
+                hosts[was] -= 1
+                hosts[now] += 1
+                self.total += now - was
         if self._tally is not None:
-            self._tally.change(number, was, now)
+            self._moved.update(moved)
+        if self._order is not None:
+            self._order.enter(moved)
+            if self._order.worn_out:
+                self._order = None
 
     def tally(self) -> Tally:
         """Return the room of the domains; counted from the first time on that it is asked for."""
         if self._tally is None:
-            tally = self._tally = Tally(self.field.domains)
-            for number in self.field.numbers:
-                if pods := self.pods(number):
-                    tally.change(number, 0, pods)
+            self._tally = Tally(self.field.domains)
+            self._moved = set(self.field.numbers)
+        if self._moved:
+            self._tally.count(self._moved, self._rating.fits, self._seen)
+            self._moved.clear()
         return self._tally
 
     # -- nodes --------------------------------------------------------------------------------

@@ -34,6 +34,8 @@ class Ways:
     def __init__(self, assigner: Assigner) -> None:
         self._assigner, self._ledger = assigner, assigner.books.soon.ledger
         self._known: dict[tuple[QuotaKey, int], tuple[tuple[PodSet, ...], tuple[Way, ...]]] = {}
+        self._charges: dict[object, int] = {}
+        self._charge: dict[tuple[QuotaKey, int], int] = {}
 
     def of(self, workload: Workload, queue: QuotaKey) -> tuple[Way, ...]:
         """Return every way of a workload of this queue once."""
@@ -41,6 +43,14 @@ class Ways:
         if key not in self._known:
             self._known[key] = workload.pod_sets, tuple(self._search(workload, queue))
         return self._known[key][1]
+
+    def charge(self, workload: Workload, queue: QuotaKey) -> int:
+        """Return a number that is equal for work of the queue with ways that are charged alike."""
+        key = (queue, id(workload.pod_sets))
+        if key not in self._charge:
+            charged = tuple(tuple(sorted(way.usage.items())) for way in self.of(workload, queue))
+            self._charge[key] = self._charges.setdefault(charged, len(self._charges))
+        return self._charge[key]
 
     def _search(self, workload: Workload, queue: QuotaKey) -> Iterator[Way]:
         """Yield the ways. Cost: O(columns) for each option tried."""
