@@ -31,6 +31,7 @@ from scheduling.engine.terms import (
     FlavorPreference,
     FlavorSearch,
     Operator,
+    PlacementPolicy,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -102,6 +103,7 @@ def flavor_of(row: promises.ResourceFlavor) -> Flavor:
         node_taints=taints_of(row.node_taints),
         tolerations=tolerations_of(row.tolerations),
         topology=row.topology or None,
+        policy=PlacementPolicy(row.policy),
     )
 
 

@@ -28,8 +28,8 @@ WORKLOADS: dict[str, Reason] = {
     "NEVER_FITS_TOPOLOGY:Slices": Reason(
         ERROR,
         _(
-            "{slices} slices of {slice_size} pods must each stand in one {slice_level}; there is"
-            " room for {fits_slices}."
+            "Each slice of {slice_size} pods must stand in one {slice_level}: {slices} needed,"
+            " there is room for {fits_slices}."
         ),
         _("Ask for smaller or fewer slices, or for a wider level."),
     ),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from scheduling.engine.domains import Domains
 from scheduling.engine.ground import Footprint, Ground, HoleTable, Meeting
+from scheduling.engine.machines import PODS
 from scheduling.engine.scoring.holes import Shape
 from scheduling.engine.scoring.order import Order
 from scheduling.engine.scoring.policies import Policy, policy_of, scale_of
@@ -161,7 +162,8 @@ class Views:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         holes = [ground.holes[hole] for hole in ground.empty]
-        self._scale = scale_of(holes, plain=ground.plain)
+        plain = [int(resource != PODS) for resource in [*ground.columns][: ground.plain]]
+        self._scale = scale_of(holes, (*plain, max(1, sum(plain))), ground.plain)
         self._policies: dict[PlacementPolicy, Policy] = {}
         self._expected: Mapping[Shape, int] | None = None
         self._views: OrderedDict[tuple[int, ...], tuple[View, PlacementPolicy]] = OrderedDict()
@@ -173,11 +175,15 @@ class Views:
         if weights == self._expected:
             return
         self._expected = dict(weights)
-        popularity = Popularity(weights, self._ground.plain)
+        self.popularity = Popularity(weights, self._ground.plain)
         for policy in PlacementPolicy:
-            self._policies[policy] = policy_of(policy, popularity, self._scale)
+            self._policies[policy] = policy_of(policy, self.popularity, self._scale)
         for view, policy in self._views.values():
             view.rate_by(self._policies[policy])
+
+    def policy(self, policy: PlacementPolicy) -> Policy:
+        """Return how a policy rates holes with what is expected now."""
+        return self._policies[policy]
 
     def view(
         self, field: Field, pod: Footprint, policy: PlacementPolicy, tables: Sequence[HoleTable]

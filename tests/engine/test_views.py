@@ -18,7 +18,15 @@ from scheduling.engine.placement import (
     largest_domain,
     place_pod_set,
 )
-from scheduling.engine.snapshot import DeviceRequest, PodSet, Recent, Snapshot, TopologyRequest
+from scheduling.engine.scoring.holes import after, fits
+from scheduling.engine.snapshot import (
+    Assignment,
+    DeviceRequest,
+    PodSet,
+    Recent,
+    Snapshot,
+    TopologyRequest,
+)
 from scheduling.engine.terms import PlacementPolicy, TopologyMode
 from tests.engine.builders import BLOCK, HOST, RACK
 
@@ -159,6 +167,39 @@ def test_what_is_forgotten_changes_no_answer(snapshot, steps) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(views_module, "KEPT", 1)
         assert play(snapshot, steps) == kept
+
+
+@LAWS
+@given(clusters(), st.lists(pod_sets_st(), max_size=8))
+def test_without_a_topology_request_each_pod_takes_the_best_node_then(snapshot, asked) -> None:
+    desk = Desk(snapshot)
+    for pod_set in asked:
+        loose = replace(pod_set, topology=None)
+        found = desk.find(loose)
+        assert found == naive(desk, loose)
+        if found is not None:
+            desk.take(loose, found)
+
+
+def naive(desk: Desk, pod_set: PodSet) -> Assignment | None:
+    """Put pod after pod on the best of all nodes that still fit it, then on the lowest."""
+    ground = desk.atlas.ground
+    shape = ground.footprint_of(pod_set).shape
+    rate = desk.atlas.views.policy(desk.atlas.snapshot.flavors["any"].policy)
+    names = desk.atlas.suitable(pod_set, ["any"]).nodes
+    holes = {name: ground.holes[desk.rooms[0].holes[ground.numbers[name]]] for name in names}
+    nodes: dict[str, int] = {}
+    devices: dict[str, tuple[tuple[int, ...], ...]] = {}
+    for _ in range(pod_set.count):
+        seats = {name: rate(hole, shape) for name, hole in holes.items() if fits(hole, shape)}
+        if not seats:
+            return None
+        name = min(seats, key=lambda name: (-seats[name].merit, name))
+        nodes[name] = nodes.get(name, 0) + 1
+        if holes[name].devices and shape.devices:
+            devices[name] = (*devices.get(name, ()), seats[name].devices)
+        holes[name] = after(holes[name], shape, seats[name].devices)
+    return Assignment("main", pod_set.count, {GPU: "any"}, dict(sorted(nodes.items())), devices)
 
 
 def play(snapshot, steps) -> list[object]:
