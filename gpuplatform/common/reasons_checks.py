@@ -148,18 +148,13 @@ WORKLOADS: dict[str, Reason] = {
     ),
     "SLICES_NOT_WHOLE": Reason(
         ERROR,
-        _("The {pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
-        _("Let the slice size divide the number of pods."),
+        _("{pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
+        _("Let the slice size divide the number of pods, and the smallest number of them."),
     ),
     "SLICES_NOT_NESTED": Reason(
         ERROR,
         _("Slices of {outer} pods cannot be made of slices of {inner}."),
         _("Let the inner size divide the outer one."),
-    ),
-    "PARTITIONS_NOT_WHOLE": Reason(
-        ERROR,
-        _("{partitions} partitions of {slice_size} pods are not the {pods} replicas of the task."),
-        _("Let totalPartitions times partitionSize be the replicas."),
     ),
     "GROUP_OF_ONE": Reason(
         ERROR,

@@ -77,27 +77,39 @@ def _partitions(row: Fields, pod_set: PodSetSpec) -> PodSetSpec:
     if "partitionPolicy" not in row:
         return pod_set
     policy = row.child("partitionPolicy")
-    total = policy.integer("totalPartitions", 1, minimum=1, maximum=MOST_PODS) or 1
-    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS) or 1
-    least = policy.integer("minPartitions", 0, maximum=MOST_PODS) or 0
+    total = policy.integer("totalPartitions", 1, minimum=1, required=True) or 1
+    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
+    least = policy.integer("minPartitions", total, maximum=total)
     if total * size != pod_set.count:
-        numbers = {"partitions": total, "slice_size": size, "pods": pod_set.count}
-        policy.report("PARTITIONS_NOT_WHOLE", "totalPartitions", **numbers)
-    found = _in_parts(policy, pod_set, size, least)
+        allowed = f"replicas {pod_set.count} / {size}"
+        policy.report("BAD_VALUE", "totalPartitions", value=str(total), allowed=allowed)
+    subgroup = SubgroupSpec(size, total if least is None else least)
+    found = _in_parts(pod_set, subgroup, _tier_of_parts(policy))
     policy.close()
     return found
 
 
-def _in_parts(policy: Fields, pod_set: PodSetSpec, size: int, least: int) -> PodSetSpec:
-    """Return the pod set in subgroups of one size, and in slices where each needs a domain."""
+def _tier_of_parts(policy: Fields) -> TopologySpec | None:
+    """Return the domain that each part needs; one that it only prefers is not followed.
+
+    Pods stand as near to each other as can be anyway.
+    """
     topology = read_network_topology(policy)
-    parts = replace(pod_set, subgroup=SubgroupSpec(size, least))
-    if topology is None or topology.level is None:
-        return parts
-    if topology.mode != "required":  # pods stand as near to each other as can be anyway
+    if topology is None or topology.mode == "required":
+        return topology
+    if topology.mode == "preferred":
         policy.not_honoured("networkTopology")
-        return parts
-    return replace(parts, slices=(SliceSpec(topology.level, size),))
+    return None
+
+
+def _in_parts(
+    pod_set: PodSetSpec, parts: SubgroupSpec, topology: TopologySpec | None
+) -> PodSetSpec:
+    """Return the pod set in subgroups, and in slices where each needs a domain of its own."""
+    slices = pod_set.slices
+    if topology is not None and topology.level:
+        slices = (SliceSpec(topology.level, parts.size),)
+    return replace(pod_set, subgroup=parts, slices=slices)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -183,8 +195,9 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     work.own_priority_class = spec.text("priorityClassName")
     declared = spec.quantities("minResources")
     topology = read_network_topology(spec)
+    members = _grouped(members, list(spec.children("subGroupPolicy")))
     pod_sets = _members(members) or _announced(declared, least)
-    work.pod_sets = _together(_subgroups(spec, pod_sets), topology, "podgroup")
+    work.pod_sets = _together(pod_sets, topology, "podgroup")
     spec.close()
     work.fields.close()
     _check_members(part, members, declared, least)
@@ -193,23 +206,40 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
         part.specs.append(made)
 
 
-def _subgroups(spec: Fields, pod_sets: list[PodSetSpec]) -> list[PodSetSpec]:
-    """Return the pod sets in the subgroups of a policy that holds for all pods.
+def _grouped(members: list[WorkloadSpec], policies: list[Fields]) -> list[WorkloadSpec]:
+    """Return the members with the subgroups of the policies that select their labels.
 
-    One that picks pods by their labels is not followed: which pods are alike is not kept.
+    The size of a subgroup says which members form one; by which label values they are told
+    apart (``matchLabelKeys``) changes nothing then.
     """
-    rows = spec.children("subGroupPolicy")
-    for row in rows:
-        row.accept("name")
-        row.not_honoured("labelSelector", "matchLabelKeys")
-        size = row.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
-        least = row.integer("minSubGroups", 0, maximum=MOST_PODS) or 0
-        if len(rows) > 1 or "labelSelector" in row or "matchLabelKeys" in row:
-            row.not_honoured("subGroupSize", "minSubGroups", "networkTopology")
-        else:
-            pod_sets = [_in_parts(row, pod_set, size, least) for pod_set in pod_sets]
-        row.close()
-    return pod_sets
+    for policy in policies:
+        size = policy.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
+        subgroup = SubgroupSpec(size, policy.integer("minSubGroups", 0, maximum=MOST_PODS) or 0)
+        chosen, topology = _selector(policy), _tier_of_parts(policy)
+        policy.accept("name", "matchLabelKeys")
+        policy.close()
+        members = [
+            _with_subgroup(m, subgroup, topology) if chosen.items() <= m.labels.items() else m
+            for m in members
+        ]
+    return members
+
+
+def _selector(policy: Fields) -> dict[str, str]:
+    if "labelSelector" not in policy:
+        return {}
+    selector = policy.child("labelSelector")
+    chosen = dict(selector.labels("matchLabels"))
+    selector.not_honoured("matchExpressions")
+    selector.close()
+    return chosen
+
+
+def _with_subgroup(
+    member: WorkloadSpec, subgroup: SubgroupSpec, topology: TopologySpec | None
+) -> WorkloadSpec:
+    pod_sets = (_in_parts(pod_set, subgroup, topology) for pod_set in member.pod_sets)
+    return replace(member, pod_sets=tuple(pod_sets))
 
 
 def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
