@@ -43,6 +43,7 @@ from scheduling.readers import (
     tolerations_of,
     topology_of,
 )
+from scheduling.recent import recent
 from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
@@ -110,6 +111,7 @@ def load(now: datetime | None = None) -> Loaded:
         memory=_memory(last_cycle, doors, now),
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
+        shapes=recent(now),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -233,6 +235,8 @@ def _workload(
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
+        stateless=row.stateless,
+        checkpoint_interval_s=row.checkpoint_interval_s,
     )
     return with_minima(workload, row.min_member, row.role_minima, roles_of(pod_sets))
 

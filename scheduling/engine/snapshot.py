@@ -282,6 +282,8 @@ class Workload:
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
     ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
     sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
+    ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
+    save what it has, None: it does not say. Neither decides anything (``widening.py``).
     """
 
     key: str
@@ -303,6 +305,8 @@ class Workload:
     min_member: int | None = None
     duration_s: float | None = None
     part_of: str = ""
+    stateless: bool = False
+    checkpoint_interval_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """Volcano's kinds of work: Job (``placement.md`` 2.2) and PodGroup (2.1)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.core import MOST_PODS
@@ -77,39 +79,28 @@ def _partitions(row: Fields, pod_set: PodSetSpec) -> PodSetSpec:
     if "partitionPolicy" not in row:
         return pod_set
     policy = row.child("partitionPolicy")
-    total = policy.integer("totalPartitions", 1, minimum=1, required=True) or 1
+    total = policy.integer("totalPartitions", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
     size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
     least = policy.integer("minPartitions", total, maximum=total)
     if total * size != pod_set.count:
-        allowed = f"replicas {pod_set.count} / {size}"
-        policy.report("BAD_VALUE", "totalPartitions", value=str(total), allowed=allowed)
-    subgroup = SubgroupSpec(size, total if least is None else least)
-    found = _in_parts(pod_set, subgroup, _tier_of_parts(policy))
+        numbers = {"partitions": total, "slice_size": size, "pods": pod_set.count}
+        policy.report("PARTITIONS_NOT_WHOLE", "totalPartitions", **numbers)
+    slices = _slices(policy, size)
     policy.close()
-    return found
+    return replace(
+        pod_set, subgroup=SubgroupSpec(size, total if least is None else least), slices=slices
+    )
 
 
-def _tier_of_parts(policy: Fields) -> TopologySpec | None:
-    """Return the domain that each part needs; one that it only prefers is not followed.
-
-    Pods stand as near to each other as can be anyway.
-    """
+def _slices(policy: Fields, size: int) -> tuple[SliceSpec, ...]:
+    """Return the slices of parts that each need a domain of their own."""
     topology = read_network_topology(policy)
-    if topology is None or topology.mode == "required":
-        return topology
-    if topology.mode == "preferred":
+    if topology is None or topology.level is None:
+        return ()
+    if topology.mode != "required":  # pods stand as near to each other as can be anyway
         policy.not_honoured("networkTopology")
-    return None
-
-
-def _in_parts(
-    pod_set: PodSetSpec, parts: SubgroupSpec, topology: TopologySpec | None
-) -> PodSetSpec:
-    """Return the pod set in subgroups, and in slices where each needs a domain of its own."""
-    slices = pod_set.slices
-    if topology is not None and topology.level:
-        slices = (SliceSpec(topology.level, parts.size),)
-    return replace(pod_set, subgroup=parts, slices=slices)
+        return ()
+    return (SliceSpec(topology.level, size),)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -195,8 +186,10 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     work.own_priority_class = spec.text("priorityClassName")
     declared = spec.quantities("minResources")
     topology = read_network_topology(spec)
-    members = _grouped(members, list(spec.children("subGroupPolicy")))
-    pod_sets = _members(members) or _announced(declared, least)
+    rows = spec.children("subGroupPolicy")
+    policies = [policy for row in rows if (policy := _subgroup_policy(row, named=bool(members)))]
+    pod_sets = _members([_in_parts(member, policies) for member in members])
+    pod_sets = pod_sets or [_parted(p, {}, policies) for p in _announced(declared, least)]
     work.pod_sets = _together(pod_sets, topology, "podgroup")
     spec.close()
     work.fields.close()
@@ -206,23 +199,29 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
         part.specs.append(made)
 
 
-def _grouped(members: list[WorkloadSpec], policies: list[Fields]) -> list[WorkloadSpec]:
-    """Return the members with the subgroups of the policies that select their labels.
+class _Subgroups(NamedTuple):
+    """What a subgroup policy asks of the pods that carry the labels."""
+
+    labels: dict[str, str]
+    subgroup: SubgroupSpec
+    slices: tuple[SliceSpec, ...]
+
+
+def _subgroup_policy(row: Fields, *, named: bool) -> _Subgroups | None:
+    """Read one subgroup policy.
 
     The size of a subgroup says which members form one; by which label values they are told
-    apart (``matchLabelKeys``) changes nothing then.
+    apart (``matchLabelKeys``) changes nothing then. Pods that are only announced (``named``
+    false) carry no labels, so none of them can be selected.
     """
-    for policy in policies:
-        size = policy.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
-        subgroup = SubgroupSpec(size, policy.integer("minSubGroups", 0, maximum=MOST_PODS) or 0)
-        chosen, topology = _selector(policy), _tier_of_parts(policy)
-        policy.accept("name", "matchLabelKeys")
-        policy.close()
-        members = [
-            _with_subgroup(m, subgroup, topology) if chosen.items() <= m.labels.items() else m
-            for m in members
-        ]
-    return members
+    size = row.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
+    least = row.integer("minSubGroups", 0, maximum=MOST_PODS) or 0
+    found = _Subgroups(_selector(row), SubgroupSpec(size, least), _slices(row, size))
+    row.accept("name", "matchLabelKeys")
+    if found.labels and not named:
+        row.not_honoured("labelSelector", "subGroupSize")
+    row.close()
+    return found if named or not found.labels else None
 
 
 def _selector(policy: Fields) -> dict[str, str]:
@@ -235,11 +234,19 @@ def _selector(policy: Fields) -> dict[str, str]:
     return chosen
 
 
-def _with_subgroup(
-    member: WorkloadSpec, subgroup: SubgroupSpec, topology: TopologySpec | None
-) -> WorkloadSpec:
-    pod_sets = (_in_parts(pod_set, subgroup, topology) for pod_set in member.pod_sets)
-    return replace(member, pod_sets=tuple(pod_sets))
+def _in_parts(member: WorkloadSpec, policies: list[_Subgroups]) -> WorkloadSpec:
+    pod_sets = tuple(_parted(p, member.labels, policies) for p in member.pod_sets)
+    return replace(member, pod_sets=pod_sets)
+
+
+def _parted(
+    pod_set: PodSetSpec, labels: Mapping[str, str], policies: list[_Subgroups]
+) -> PodSetSpec:
+    for policy in policies:
+        if policy.labels.items() <= labels.items():
+            slices = policy.slices or pod_set.slices
+            pod_set = replace(pod_set, subgroup=policy.subgroup, slices=slices)
+    return pod_set
 
 
 def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
@@ -258,7 +265,7 @@ def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
 
 
 def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
-    return replace(one, name="", count=0) == replace(other, name="", count=0)
+    return replace(one, name="", count=1) == replace(other, name="", count=1)
 
 
 def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:

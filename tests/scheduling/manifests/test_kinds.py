@@ -170,14 +170,6 @@ def test_partitions_of_a_task_are_subgroups() -> None:
     assert codes(part) == []
 
 
-def test_partitions_that_are_not_all_of_a_task_are_refused() -> None:
-    policy = {"totalPartitions": 3, "partitionSize": 2}
-    tasks = [{"name": "w", "replicas": 8, "partitionPolicy": policy, "template": TEMPLATE}]
-    (part,) = parts_of(volcano({"queue": "q", "tasks": tasks}))
-
-    assert codes(part) == ["BAD_VALUE"]
-
-
 @pytest.mark.parametrize(
     ("network", "mode", "level", "found"),
     [

@@ -135,39 +135,25 @@ def test_a_hard_partition_without_tier_lacks_one() -> None:
 
 def test_partitions_that_are_not_all_replicas_are_refused() -> None:
     (part,) = parts_of(volcano({"queue": "q", "tasks": tasks(totalPartitions=3, partitionSize=4)}))
-    assert codes(part) == ["BAD_VALUE"]
+    assert codes(part) == ["PARTITIONS_NOT_WHOLE"]
 
 
-def pod_group(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    spec = {"minMember": 4, "subGroupPolicy": policies, "queue": "q"}
-    group = document("PodGroup", "scheduling.volcano.sh/v1beta1", spec)
-    meta = {"annotations": {"scheduling.k8s.io/group-name": "a"}, "labels": {"role": "worker"}}
-    pods = [
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            **TEMPLATE,
-            "metadata": {"name": f"p-{n}", "namespace": "ns", **meta},
-        }
-        for n in range(4)
-    ]
-    return [group, *pods]
+def pod_group(policies: list[dict[str, Any]]) -> dict[str, Any]:
+    spec = {"minMember": 4, "minResources": {"nvidia.com/gpu": "16"}, "subGroupPolicy": policies}
+    return document("PodGroup", "scheduling.volcano.sh/v1beta1", {**spec, "queue": "q"})
 
 
-def test_a_subgroup_policy_with_a_hard_tier_makes_slices() -> None:
-    policy = {
-        "name": "pairs",
-        "subGroupSize": 2,
-        "networkTopology": {"highestTierName": "rack"},
-        "labelSelector": {"matchLabels": {"role": "worker"}},
-    }
-    group = next(part for part in parts_of(*pod_group([policy])) if part.specs)
-    (pod_set,) = only(group).pod_sets
-    assert (pod_set.count, pod_set.subgroup) == (4, SubgroupSpec(2, 0))
-    assert pod_set.slices == (SliceSpec("rack", 2),)
+def test_a_subgroup_policy_for_all_pods_makes_slices() -> None:
+    policy = {"name": "pairs", "subGroupSize": 2, "networkTopology": {"highestTierName": "rack"}}
+    (part,) = parts_of(pod_group([policy]))
+    (pod_set,) = only(part).pod_sets
+    assert (pod_set.subgroup, pod_set.slices) == (SubgroupSpec(2, 0), (SliceSpec("rack", 2),))
 
 
-def test_a_subgroup_policy_for_other_pods_changes_nothing() -> None:
-    policy = {"subGroupSize": 2, "labelSelector": {"matchLabels": {"role": "other"}}}
-    group = next(part for part in parts_of(*pod_group([policy])) if part.specs)
-    assert only(group).pod_sets[0].subgroup is None
+def test_a_subgroup_policy_for_some_pods_is_said_not_to_be_followed() -> None:
+    policy = {"subGroupSize": 2, "labelSelector": {"matchLabels": {"a": "b"}}}
+    (part,) = parts_of(pod_group([policy]))
+    assert only(part).pod_sets[0].subgroup is None
+    ignored = {d.path for d in part.diagnostics if d.code == "FIELD_NOT_HONOURED"}
+    policy_path = "spec.subGroupPolicy[0]"
+    assert ignored == {f"{policy_path}.labelSelector", f"{policy_path}.subGroupSize"}
