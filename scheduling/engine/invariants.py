@@ -110,12 +110,14 @@ class _World:
             yield from self._whole(self._admitted(admit), admit.assignments)
 
     def gangs_together(self) -> Iterable[str]:
-        """A copy whose original was scattered already, by new labels, keeps its pods."""
-        for admit in self.admits:
-            original = self.work.get(admit.replaces)
-            before = standing(original) if original else ()
-            if not original or not any(scattered(self.snapshot, original, before)):
-                yield from scattered(self.snapshot, self.work[admit.workload], admit.assignments)
+        """What was scattered already, by new labels of nodes, may stay so where it grows."""
+        placed = {admit.workload: (admit.replaces, admit.assignments) for admit in self.admits}
+        placed |= {key: (key, grow.assignments) for key, grow in self.grows.items()}
+        for key, (before, assignments) in sorted(placed.items()):
+            runs, now = self.work.get(before), self.work.get(key)
+            was = any(scattered(self.snapshot, runs, standing(runs))) if runs else False
+            if now is not None and not was:
+                yield from scattered(self.snapshot, now, assignments)
 
     def nodes_not_oversold(self) -> Iterable[str]:
         load: Counter[tuple[str, str]] = Counter()
