@@ -174,13 +174,16 @@ class Expression:
 class DeviceRequest:
     """What one pod asks of each of ``count`` devices of its node.
 
-    ``share``: thousandths of the device's time; ``memory``: MiB of it.
+    ``share``: thousandths of the device's time; ``WHOLE`` is a whole GPU, and one turn where
+    devices are shared in turns; 0: as much as its memory is of the device's. ``memory``: MiB of
+    it. ``alone``: nobody else on the device, even where it is shared in turns.
     """
 
     count: int
     share: int = WHOLE
     memory: int = 0
     locality: DeviceLocality = DeviceLocality.ANY
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
