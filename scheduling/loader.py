@@ -34,6 +34,7 @@ from scheduling.past_use import (
 from scheduling.readers import (
     affinity_of,
     cluster_queue_of,
+    device_request_of,
     flavor_of,
     minima_count,
     node_of,
@@ -237,6 +238,7 @@ def _pod_set(row: rows.PodSet, *, reducible: bool) -> PodSet:
         min_count=row.min_count if reducible else None,
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),
+        device=device_request_of(row.requests, row.device_locality, row.device_memory_mib),
     )
 
 
@@ -261,6 +263,7 @@ def _admission(row: rows.Admission, placements: Iterable[rows.Placement]) -> Adm
                 count=sum(placement.count for placement in parts),
                 flavors=parts[0].flavors,
                 nodes={part.node: part.count for part in parts if part.node},
+                devices={p.node: tuple(map(tuple, p.devices)) for p in parts if p.devices},
             )
             for name, parts in by_pod_set.items()
         ),

@@ -6,7 +6,7 @@ cluster. Sources: ``admission.md`` K15, K18; ``placement.md`` 3 (G numbers).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,20 +16,19 @@ from gpuplatform.common.quantities import INT64_MAX, nearest_resource
 from queues import labels
 from queues.rules.words import check_amount, check_label_key, check_labels, check_name
 from scheduling.charging import charges_of
+from scheduling.device_rules import check_devices, with_real_names
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, TopologyRequest, Workload
-from scheduling.engine.terms import TopologyMode
-from scheduling.readers import affinity_of, minima_count, tolerations_of
-from scheduling.specs import NodeSpec, PodSetSpec, TopologySpec, WorkloadSpec
+from scheduling.engine.terms import DeviceLocality, TopologyMode
+from scheduling.readers import affinity_of, device_request_of, minima_count, tolerations_of
+from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec, subject_of
 from scheduling.world import TIER, World
 
 MOST_POD_SETS = 18
 MOST_PODS = 100_000
-LOCALITIES = ("any", "prefer-island", "require-island")
+LOCALITIES = tuple(locality.value for locality in DeviceLocality)
 ON_FAILURE = ("restart", "fail", "keep")
-# A flavor with a topology: the labels of its nodes, and the labels of its levels.
-Pool = tuple[Mapping[str, str], Sequence[str]]
 # What a site may accept as blocked: it is well formed, and cannot run as things are.
 IMPOSSIBLE = frozenset(
     (
@@ -58,8 +57,8 @@ WELL_KNOWN = frozenset(
 
 
 def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
-    """Return the spec with each topology level spelled as the node label that it means."""
-    queue = world.cluster_queue_of(spec)
+    """Return the spec with levels and resources spelled as nodes and queues spell them."""
+    spec, queue = with_real_names(spec), world.cluster_queue_of(spec)
 
     def spelled(pod_set: PodSetSpec) -> PodSetSpec:
         asked = pod_set.topology
@@ -71,24 +70,20 @@ def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
     return replace(spec, pod_sets=tuple(spelled(pod_set) for pod_set in spec.pod_sets))
 
 
-def subject_of(spec: WorkloadSpec) -> str:
-    """Return how findings name the workload: ``Kind/namespace/name``."""
-    return f"{spec.kind}/{spec.namespace}/{spec.name}"
-
-
 def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
     """Return every finding about ``spec``: first its shape, then whether it can ever run.
 
     Feasibility is only judged for a spec of sound shape.
     """
-    subject = subject_of(spec)
+    subject, said = subject_of(spec), list(check_devices(spec, world))
+    spec = with_real_names(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
     shape += [*_gang(spec), *_sizes_of_elastic(spec)]
     shape += [*_priority(spec, world), *_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
     found = [] if broken else _feasible(spec, world)
-    return [*shape, *found, *_resources(spec, world), *_not_honoured(spec)]
+    return [*shape, *said, *found, *_resources(spec, world), *_not_honoured(spec)]
 
 
 def _sizes(shape: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -298,6 +293,7 @@ def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
         min_count=spec.min_count if reducible else None,
         affinity=affinity_of(spec.affinity),
         charges=charges_of(spec.requests),
+        device=device_request_of(spec.requests, spec.device_locality, spec.device_memory_mib),
     )
 
 
@@ -355,42 +351,7 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
             (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
             (f"{path}.slice", pod_set.slice is not None),
             (f"{path}.subgroup", pod_set.subgroup is not None),
-            (f"{path}.device_locality", pod_set.device_locality != "any"),
         ]
     for path, asked in paths:
         if asked:
             yield Diagnostic("FIELD_NOT_HONOURED", subject, path, {"field": path})
-
-
-# ---- nodes -----------------------------------------------------------------------------------
-def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    """Yield every problem of a node: names, labels, taints, and more offered than it has.
-
-    ``pools`` are the flavors with a topology; a node of one must carry all levels.
-    """
-    yield from check_name(spec.name)
-    yield from check_labels(spec.labels, "labels")
-    for index, taint in enumerate(spec.taints):
-        yield from check_label_key(str(taint.get("key", "")), f"taints[{index}].key")
-        if not labels.is_label_value(str(taint.get("value") or "")):
-            yield _one_of(f"taints[{index}].value", str(taint["value"]), ("a label value",))
-    yield from _check_pools(spec, pools)
-    for path, amounts in (("capacity", spec.capacity), ("allocatable", spec.allocatable)):
-        for resource, amount in amounts.items():
-            yield from check_label_key(resource, f"{path}[{resource[:64]}]")
-            yield from check_amount(amount, f"{path}[{resource[:64]}]")
-    for resource, amount in spec.allocatable.items():
-        most = spec.capacity.get(resource)
-        if most is not None and amount > most:
-            where = f"allocatable[{resource[:64]}]"
-            numbers = {"resource": resource, "amount": amount, "capacity": most}
-            yield _problem(where, "ALLOCATABLE_ABOVE_CAPACITY", **numbers)
-
-
-def _check_pools(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    for flavor, (wanted, levels) in sorted(pools.items()):
-        if wanted.items() <= spec.labels.items():
-            for level in levels:
-                if level not in spec.labels:
-                    numbers = {"flavor": flavor, "level": level}
-                    yield _problem(f"labels[{level}]", "NODE_WITHOUT_LEVEL", **numbers)

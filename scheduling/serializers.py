@@ -37,6 +37,7 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
             "subgroup_size",
             "min_subgroups",
             "device_locality",
+            "device_memory_mib",
         )
 
 
@@ -45,7 +46,7 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
 
     class Meta:
         model = Placement
-        fields = ("pod_set", "node", "count", "flavors")
+        fields = ("pod_set", "node", "count", "flavors", "devices")
 
 
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
@@ -173,6 +174,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
         fields = (
             "name",
             "labels",
+            "annotations",
             "taints",
             "capacity",
             "allocatable",
@@ -217,8 +219,9 @@ class PodSetInput(serializers.Serializer[Any]):
     slice = SliceInput(required=False)
     subgroup = SubgroupInput(required=False)
     device_locality = serializers.ChoiceField(
-        ["any", "prefer-island", "require-island"], required=False
+        ["any", "prefer-island", "restricted", "require-island"], required=False
     )
+    device_memory_mib = serializers.IntegerField(required=False, min_value=0)
 
 
 class WorkloadInput(serializers.Serializer[Any]):

@@ -29,9 +29,10 @@ from scheduling import lifecycle
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, PodSet, Workload
+from scheduling.node_rules import Pool, check_node
 from scheduling.routes import load_doors
-from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved, subject_of
-from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec
+from scheduling.rules import IMPOSSIBLE, check_workload, resolved
+from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
 from scheduling.world import World
 
 TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
@@ -260,6 +261,7 @@ def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
         "subgroup_size": spec.subgroup.size if spec.subgroup else None,
         "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,
         "device_locality": spec.device_locality,
+        "device_memory_mib": spec.device_memory_mib,
     }
 
 
@@ -294,6 +296,7 @@ def describe_node(row: Node) -> NodeSpec:
     return NodeSpec(
         name=row.name,
         labels=row.labels,
+        annotations=row.annotations,
         taints=tuple(row.taints),
         capacity=row.capacity,
         allocatable=row.allocatable,
@@ -329,6 +332,7 @@ def save_node(
     columns = {
         "name": spec.name,
         "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
         "taints": [dict(taint) for taint in spec.taints],
         "capacity": dict(spec.capacity),
         "allocatable": dict(spec.allocatable),

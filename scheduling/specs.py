@@ -38,7 +38,8 @@ class PodSetSpec:
     """Identical pods of a workload.
 
     ``affinity``: terms of which one must hold; a term is expressions that hold together, each
-    ``{"key", "operator", "values"}``.
+    ``{"key", "operator", "values"}``. ``device_memory_mib``: what each of a pod's whole GPUs
+    must have for it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class PodSetSpec:
     slice: SliceSpec | None = None
     subgroup: SubgroupSpec | None = None
     device_locality: str = "any"
+    device_memory_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,11 @@ class WorkloadSpec:
     template: object = None
 
 
+def subject_of(spec: WorkloadSpec) -> str:
+    """Return how findings name the workload: ``Kind/namespace/name``."""
+    return f"{spec.kind}/{spec.namespace}/{spec.name}"
+
+
 @dataclass(frozen=True, slots=True)
 class PodSetChange:
     """How many pods a live pod set is to have, and how many of them are over; None: as it is."""
@@ -105,10 +112,11 @@ class WorkloadChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A machine as its cluster reports it."""
+    """A machine as its cluster reports it; of its annotations, ours alone."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     capacity: Mapping[str, int] = field(default_factory=dict)
     allocatable: Mapping[str, int] = field(default_factory=dict)

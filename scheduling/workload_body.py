@@ -149,6 +149,7 @@ def _pod_set(row: Fields) -> PodSetSpec:
         node_selector=row.labels("node_selector"),
         tolerations=tuple(_toleration(t) for t in row.children("tolerations")),
         device_locality=row.choice("device_locality", LOCALITIES, "any"),
+        device_memory_mib=row.integer("device_memory_mib") or 0,
     )
     if "topology" in row:
         spec = replace(spec, topology=_topology(row.child("topology")))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from scheduling.engine.affinity import NODE_NAME, Term
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.snapshot import Assignment, Expression, PodSet, Workload
-from scheduling.engine.standing import shrunk, standing
+from scheduling.engine.standing import resized, standing
 from scheduling.engine.terms import Operator, TopologyMode
 from scheduling.engine.topology import HOSTNAME
 from scheduling.engine.usage import pod_charge, pod_footprint
@@ -70,7 +70,9 @@ def merged(
             for node, pods in part.nodes.items():
                 nodes[node] += pods
         count = sum(part.count for part in parts)
-        found.append(Assignment(pod_set.name, count, parts[0].flavors, nodes))
+        devices = {n: sum((p.devices.get(n, ()) for p in parts), ()) for n in nodes}
+        devices = {node: pods for node, pods in devices.items() if pods}
+        found.append(Assignment(pod_set.name, count, parts[0].flavors, nodes, devices))
     return tuple(found)
 
 
@@ -94,7 +96,7 @@ def _kept(copy: Workload, original: Workload) -> dict[str, Assignment]:
     for held in standing(replace(original, reclaimable={})):
         count = min(held.count, wanted.get(held.pod_set, 0))
         if count:
-            kept[held.pod_set] = replace(held, count=count, nodes=shrunk(held.nodes, count))
+            kept[held.pod_set] = resized(held, count)
     return kept
 
 

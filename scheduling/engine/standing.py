@@ -40,14 +40,21 @@ def _held(assignment: Assignment, wanted: int, finished: Mapping[str, int]) -> A
     done = max(0, finished.get(assignment.pod_set, 0))
     if pods == assignment.count and not done:
         return assignment
+    return replace(resized(assignment, pods), count=max(0, pods - done))
+
+
+def resized(assignment: Assignment, pods: int) -> Assignment:
+    """Return the assignment with ``pods`` of its pods left, on their nodes and devices."""
     nodes = shrunk(assignment.nodes, pods)
-    return replace(assignment, count=max(0, pods - done), nodes=nodes)
+    left = {n: d[: nodes[n]] for n, d in assignment.devices.items() if n in nodes}
+    return replace(assignment, count=pods, nodes=nodes, devices=left)
 
 
 def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:
     """Return where ``pods`` of the pods stay: the nodes with the fewest are left first.
 
-    Of nodes with equally many, the last by name is left first. So whole nodes come free.
+    Of nodes with equally many, the last by name is left first. So whole nodes come free. On a
+    node, the pods that came last leave first, and their devices with them.
     """
     left = dict(nodes)
     surplus = sum(left.values()) - pods

@@ -7,16 +7,20 @@ absent equal the limits; pod-level resources rule for what they name.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuplatform.common.fields import Fields
 from gpuplatform.common.quantities import DIVISIBLE
 from scheduling.manifests.affinity import read_affinity
-from scheduling.manifests.annotations import check_keys, slice_of, topology_of
+from scheduling.manifests.annotations import (
+    check_keys,
+    device_memory_of,
+    locality_of,
+    slice_of,
+    topology_of,
+)
 from scheduling.specs import PodSetSpec
 
-GPU_MEMORY, VGPU_MEMORY = "nvidia.com/gpu-memory", "volcano.sh/vgpu-memory"
-MIB = 2**20
 POD_FIELDS = (
     "automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks "
     "ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname imagePullSecrets os "
@@ -51,18 +55,7 @@ class PodShape:
 
     def as_pod_set(self, name: str, count: int, min_count: int | None = None) -> PodSetSpec:
         """Return ``count`` such pods as a pod set."""
-        one = self.pod_set
-        return PodSetSpec(
-            name=name,
-            count=count,
-            requests=one.requests,
-            min_count=min_count,
-            node_selector=one.node_selector,
-            tolerations=one.tolerations,
-            affinity=one.affinity,
-            topology=one.topology,
-            slice=one.slice,
-        )
+        return replace(self.pod_set, name=name, count=count, min_count=min_count)
 
 
 def read_template(template: Fields) -> PodShape:
@@ -93,6 +86,8 @@ def read_template(template: Fields) -> PodShape:
             affinity=read_affinity(spec),
             topology=topology_of(annotations),
             slice=slice_of(annotations),
+            device_locality=locality_of(annotations),
+            device_memory_mib=device_memory_of(annotations),
         ),
     )
     spec.close()
@@ -138,7 +133,7 @@ def read_requests(spec: Fields) -> dict[str, int]:
     own = spec.child("resources")
     if own.body:
         whole.update({r: amount - whole[r] for r, amount in _resources(own).items()})
-    return _named(spec, {r: amount for r, amount in sorted(whole.items()) if amount})
+    return _lawful(spec, {r: amount for r, amount in sorted(whole.items()) if amount})
 
 
 def _container(row: Fields) -> dict[str, int]:
@@ -169,15 +164,12 @@ def _resources(rows: Fields) -> dict[str, int]:
     return {**limits, **requests}
 
 
-def _named(spec: Fields, requests: Mapping[str, int]) -> dict[str, int]:
-    """Return the requests under the names that nodes use; report those that nobody may ask."""
+def _lawful(spec: Fields, requests: Mapping[str, int]) -> dict[str, int]:
+    """Return the requests without those that nobody may ask for."""
     found = dict(requests)
     if "pods" in found:
         spec.report("RESERVED_RESOURCE", "containers", resource="pods")
         del found["pods"]
-    if GPU_MEMORY in found:
-        spec.report("RESOURCE_ALIAS", "containers", old=GPU_MEMORY, new=VGPU_MEMORY)
-        found[VGPU_MEMORY] = -(-found.pop(GPU_MEMORY) // MIB)
     return found
 
 

@@ -1,6 +1,9 @@
 """Volcano's kinds of work: Job (``placement.md`` 2.2) and PodGroup (2.1)."""
 
+from dataclasses import replace
+
 from gpuplatform.common.fields import Fields
+from scheduling.engine.terms import DeviceLocality
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
@@ -8,6 +11,12 @@ from scheduling.manifests.work import Work, begin
 from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec
 
 RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
+NUMA_POLICIES = {
+    "none": DeviceLocality.ANY.value,
+    "best-effort": DeviceLocality.PREFER.value,
+    "restricted": DeviceLocality.RESTRICTED.value,
+    "single-numa-node": DeviceLocality.REQUIRE.value,
+}
 EVICTION_EVENTS = ("PodEvicted", "*", "AnyEvent")
 
 
@@ -43,12 +52,13 @@ def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
     _policies(row)
     row.accept("maxRetry")
     row.not_honoured("dependsOn", "partitionPolicy", "subGroupPolicy")
-    if row.text("topologyPolicy", "none") != "none":
-        row.not_honoured("topologyPolicy")
+    policy = row.choice("topologyPolicy", NUMA_POLICIES, "none")
     row.close()
     work.shapes.append(shape)
     if count:
         pod_set = shape.as_pod_set(name, count)
+        if policy != "none":
+            pod_set = replace(pod_set, device_locality=NUMA_POLICIES[policy])
         work.pod_sets.append(_together(pod_set, topology))
 
 
@@ -56,16 +66,7 @@ def _together(pod_set: PodSetSpec, topology: TopologySpec | None) -> PodSetSpec:
     """Return the pod set under the job's topology, unless its pods ask for their own."""
     if topology is None or pod_set.topology is not None:
         return pod_set
-    return PodSetSpec(
-        name=pod_set.name,
-        count=pod_set.count,
-        requests=pod_set.requests,
-        min_count=pod_set.min_count,
-        node_selector=pod_set.node_selector,
-        tolerations=pod_set.tolerations,
-        topology=topology,
-        slice=pod_set.slice,
-    )
+    return replace(pod_set, topology=topology)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -178,24 +179,11 @@ def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
 
 
 def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
-    return (one.requests, one.node_selector, one.tolerations, one.topology) == (
-        other.requests,
-        other.node_selector,
-        other.tolerations,
-        other.topology,
-    )
+    return replace(one, name=other.name, count=other.count, min_count=other.min_count) == other
 
 
 def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:
-    return PodSetSpec(
-        name=name,
-        count=count,
-        requests=pod_set.requests,
-        node_selector=pod_set.node_selector,
-        tolerations=pod_set.tolerations,
-        topology=pod_set.topology,
-        slice=pod_set.slice,
-    )
+    return replace(pod_set, name=name, count=count, min_count=None)
 
 
 def _announced(declared: dict[str, int], least: int) -> list[PodSetSpec]:
