@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.feasibility import Finding, largest_domain, main_resource
+from scheduling.engine.capacity import Rooms
+from scheduling.engine.feasibility import Finding, main_resource
 from scheduling.engine.flavors import Option
-from scheduling.engine.placement import Rooms, capacities, place_pod_set
+from scheduling.engine.placement import assign_pod_set, fitting_pods, largest_domain
 from scheduling.engine.plan import Blocker
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
@@ -123,7 +124,7 @@ def _domain(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Bloc
     if request is None or request.mode is not TopologyMode.REQUIRED:
         return None
     flavors = option.values()
-    if sum(capacities(atlas, rooms, pod_set, flavors).values()) < pod_set.count:
+    if fitting_pods(atlas, rooms, pod_set, flavors) < pod_set.count:
         return None
     largest = largest_domain(atlas, rooms, pod_set, flavors)
     if largest >= pod_set.count:
@@ -170,14 +171,13 @@ def _fits(atlas: Atlas, rooms: Rooms, looks: list[tuple[PodSet, Option]]) -> int
     fits = 0
     with rooms[0].trial():  # all rooms share one journal
         for pod_set, option in looks:
-            nodes = place_pod_set(atlas, rooms, pod_set, option.values())
-            if nodes is None:
-                here = sum(capacities(atlas, rooms, pod_set, option.values()).values())
-                fits += min(here, pod_set.count)
+            found = assign_pod_set(atlas, rooms, pod_set, option)
+            if found is None:
+                fits += min(fitting_pods(atlas, rooms, pod_set, option.values()), pod_set.count)
                 continue
             fits += pod_set.count
-            for room, (node, pods) in product(rooms, nodes.items()):
-                room.take(node, pod_footprint(pod_set), pods)
+            for room, (node, pods) in product(rooms, found.nodes.items()):
+                room.take(node, pod_set, pods, found.devices.get(node, ()))
     return min(fits, sum(pod_set.count for pod_set, _ in looks) - 1)
 
 

@@ -15,9 +15,9 @@ from scheduling.engine.blockers import (
 from scheduling.engine.books import Books, Side, available
 from scheduling.engine.feasibility import Checker
 from scheduling.engine.flavors import Assigner, Option
-from scheduling.engine.placement import place_pod_set
+from scheduling.engine.placement import assign_pod_set, place_pod_set
 from scheduling.engine.plan import Blocker
-from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Workload
+from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, PendingReason
 from scheduling.engine.tree import QuotaKey
 from scheduling.engine.usage import quota_usage
@@ -89,8 +89,8 @@ class Explainer:
 
     def _stand(self, workload: Workload, pod_set: PodSet, option: Option) -> None:
         rooms = tuple(side.room for side in self._books.both)
-        nodes = place_pod_set(self._books.atlas, rooms, pod_set, option.values()) or {}
-        assignment = Assignment(pod_set.name, pod_set.count, option, nodes)
+        assignment = assign_pod_set(self._books.atlas, rooms, pod_set, option)
+        assert assignment is not None, "the verdict was that it fits"
         self._books.hold(workload, [assignment], self._books.both)
 
     def _quota(self, workload: Workload, chosen: dict[str, Option]) -> list[Blocker]:
@@ -118,11 +118,10 @@ class Explainer:
         with books.trial():
             for pod_set in workload.pod_sets:
                 option = chosen[pod_set.name]
-                nodes = place_pod_set(books.atlas, rooms, pod_set, option.values())
-                if nodes is None:
+                assignment = assign_pod_set(books.atlas, rooms, pod_set, option)
+                if assignment is None:
                     break
                 for side in books.both:
-                    assignment = Assignment(pod_set.name, pod_set.count, option, nodes)
                     side.room.stand(workload, [assignment])
             else:
                 return []

@@ -11,20 +11,15 @@ from dataclasses import dataclass, field, replace
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.bounds import best_total, largest_gang
+from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.flavors import Option, Options, combinations, options_of
 from scheduling.engine.machines import PODS
 from scheduling.engine.partial import smallest
-from scheduling.engine.placement import (
-    FreeCapacity,
-    capacities,
-    level_depth,
-    place_pod_set,
-)
+from scheduling.engine.placement import fitting_pods, largest_domain, place_pod_set
 from scheduling.engine.pools import Pool, Pools, pool_of
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot, Workload
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
-from scheduling.engine.topology import Hosts
 from scheduling.engine.tree import queue_key, quota_tree
 from scheduling.engine.usage import (
     asked_of,
@@ -70,7 +65,7 @@ class Checker:
         self._snapshot = snapshot
         self._atlas = Atlas(_emptied(snapshot))
         self._ledger = QuotaLedger(quota_tree(snapshot))
-        self._room = FreeCapacity(self._atlas.snapshot.nodes)
+        self._room = FreeCapacity(self._atlas)
         self._pools = Pools(self._atlas, self._room)
         self._ceilings: dict[str, dict[FlavorResource, int]] = {}
 
@@ -321,23 +316,8 @@ class _Gang:
         rooms, flavors = (self._room,), option.values()
         placed = place_pod_set(self._atlas, rooms, pod_set, flavors)
         if placed is None:
-            return min(pod_set.count, sum(self._capacity(pod_set, option).values()))
+            return min(pod_set.count, fitting_pods(self._atlas, rooms, pod_set, flavors))
         return pod_set.count
-
-    def _capacity(self, pod_set: PodSet, option: Mapping[str, str]) -> dict[str, int]:
-        return capacities(self._atlas, (self._room,), pod_set, option.values())
-
-
-def largest_domain(
-    atlas: Atlas, rooms: tuple[FreeCapacity, ...], pod_set: PodSet, flavors: Iterable[str]
-) -> int:
-    """Return how many pods the roomiest domain at the requested level can hold."""
-    names = sorted(set(flavors))
-    depth = level_depth(atlas, pod_set, names)
-    if depth is None:
-        return 0
-    capacity = capacities(atlas, rooms, pod_set, names)
-    return Hosts(capacity, atlas.paths(atlas.levels(names))).largest(depth)
 
 
 def main_resource(pod_sets: Iterable[PodSet]) -> str:

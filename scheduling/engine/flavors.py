@@ -13,7 +13,7 @@ from scheduling.engine.affinity import admits_flavor
 from scheduling.engine.atlas import Atlas, taint_text, untolerated
 from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.machines import Flavor
-from scheduling.engine.placement import place_pod_set
+from scheduling.engine.placement import assign_pod_set
 from scheduling.engine.plan import Blocker
 from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Undeclared
@@ -276,10 +276,7 @@ class _Search:
         if offer.bare is not None:
             return offer.bare
         rooms = tuple(side.room for side in self._sides)
-        nodes = place_pod_set(self._assigner.books.atlas, rooms, pod_set, option.values())
-        if nodes is None:
-            return None
-        return Assignment(pod_set.name, pod_set.count, option, dict(sorted(nodes.items())))
+        return assign_pod_set(self._assigner.books.atlas, rooms, pod_set, option)
 
     def _quota_fits(self, usage: Mapping[FlavorResource, int]) -> bool:
         assert self._queue is not None

@@ -33,6 +33,11 @@ def is_gpu(resource: str) -> bool:
     return resource in _GPU_NAMES or resource.startswith(_GPU_PREFIXES)
 
 
+def is_whole_gpu(resource: str) -> bool:
+    """Return whether ``resource`` counts GPUs, or turns on them, and not slices."""
+    return resource in _GPU_NAMES
+
+
 def by_importance(resources: Iterable[str]) -> list[str]:
     """Return ``resources`` in the order in which people are told of them: GPUs first."""
     return sorted(resources, key=lambda resource: (not is_gpu(resource), resource))
@@ -59,7 +64,7 @@ def requested_devices(
         if not mib or cores * _PER_CENT >= WHOLE:
             return DeviceRequest(number, WHOLE, mib, locality, alone=True)
         return DeviceRequest(number, cores * _PER_CENT, mib, locality)
-    whole = requests.get(GPU, 0)
+    whole = sum(amount for resource, amount in requests.items() if is_whole_gpu(resource))
     return DeviceRequest(whole, WHOLE, memory, locality) if whole else None
 
 

@@ -82,10 +82,12 @@ def test_twice_as_many_of_each_shape_is_the_same_popularity(weights, nodes, pods
 
 @LAWS
 @given(nodes_st, shapes_st())
-def test_without_popularity_the_lowest_number_that_fits_is_taken(nodes, pod):
-    place = Board(nodes, policy_of("fragmentation", Popularity({}), SCALE)).best(pod)
-    fitting = [number for number, hole in nodes.items() if fits(hole, pod)]
-    assert (place.number if place else None) == min(fitting, default=None)
+def test_without_popularity_the_fullest_node_that_fits_is_taken(nodes, pod):
+    boards = [
+        Board(nodes, policy_of(p, Popularity({}), SCALE)) for p in ("fragmentation", "binpack")
+    ]
+    places = [board.best(pod) for board in boards]
+    assert places[0] == places[1]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

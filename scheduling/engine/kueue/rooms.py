@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas, exclusion
+from scheduling.engine.ground import left_on
 from scheduling.engine.journal import Journal
 from scheduling.engine.kueue.domains import Ask, Leaf, place
 from scheduling.engine.machines import Flavor, Node
-from scheduling.engine.placement import left_on
 from scheduling.engine.snapshot import Assignment, ClusterQueue, PodSet, TopologyRequest, Workload
 from scheduling.engine.terms import TopologyMode
 from scheduling.engine.topology import HOSTNAME, Path, path_of

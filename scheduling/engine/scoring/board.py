@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from scheduling.engine.machines import WHOLE
-from scheduling.engine.scoring.holes import Hole, Shape, after, before, fits
+from scheduling.engine.scoring.holes import Hole, Shape, after, fits
 from scheduling.engine.scoring.policies import Policy, Seat
 
 REMEMBERED = 200_000  # seats kept; then the memory starts anew
@@ -86,7 +86,7 @@ class Board:
 
     def give(self, place: Place, shape: Shape) -> None:
         """Take the pod away again: exactly what was taken is free again."""
-        self._write(place.number, before(self._holes[place.number], shape, place.devices))
+        self._write(place.number, after(self._holes[place.number], shape, place.devices, -1))
 
     def _write(self, number: int, hole: Hole) -> None:
         assert all(amount >= 0 for amount in hole.amounts), "a node holds more than it has"

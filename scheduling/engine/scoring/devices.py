@@ -7,6 +7,7 @@ is asked, so it can be remembered. Source: ``placement.md`` 5, 6 (44-46).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from scheduling.engine.machines import WHOLE, Devices
@@ -23,12 +24,14 @@ class Layout(NamedTuple):
 
     ``islands``: each device is in one of them; none declared: all are near each other.
     ``turns``: how many pods share one device in turns; 1: each device is its pod's alone.
-    ``memory``: of each device, in MiB; 0: not declared.
+    ``memory``: of each device, in MiB; 0: not declared. ``columns``: how many amounts, the last
+    ones, count these devices once more.
     """
 
     islands: tuple[tuple[int, ...], ...] = ()
     turns: int = 1
     memory: int = 0
+    columns: int = 0
 
     @property
     def turn(self) -> int:
@@ -87,26 +90,42 @@ class Spare(NamedTuple):
     layout: Layout = PLAIN
 
     def less(self, ask: Ask, devices: Iterable[int]) -> "Spare":
-        """Return what is left when the pod stands on the devices of these indices."""
+        """Return what is left when the pod stands on the devices of these indices.
+
+        An index may come several times, once for each pod.
+        """
         return self._moved(ask, devices, -1)
 
     def more(self, ask: Ask, devices: Iterable[int]) -> "Spare":
         """Return what is free once it has gone: exactly what it took is given back."""
         return self._moved(ask, devices, 1)
 
+    def ordered(self) -> "Spare":
+        """Return the same without the numbering: devices and islands by what is free on them."""
+        if self.layout is PLAIN:
+            return Spare(tuple(sorted(self.free)))
+        memory = self.memory or (0,) * len(self.free)
+        islands = self.layout.islands or (range(len(self.free)),)
+        parts = sorted(sorted((self.free[d], memory[d]) for d in island) for island in islands)
+        every = [device for part in parts for device in part]
+        starts = [0, *accumulate(map(len, parts))]
+        spans = tuple(tuple(range(a, b)) for a, b in pairwise(starts))
+        layout = self.layout._replace(islands=spans if self.layout.islands else ())
+        left = tuple(mib for _, mib in every) if self.memory else ()
+        return Spare(tuple(free for free, _ in every), left, layout)
+
     def _moved(self, ask: Ask, devices: Iterable[int], sign: int) -> "Spare":
         free, memory = list(self.free), list(self.memory)
         share, mib = sign * ask.share_on(self.layout), sign * ask.memory_on(self.layout)
         for device in devices:
-            if device >= len(free):  # it has failed since: what it held is nowhere
-                continue
-            free[device] += share
-            if memory:
-                memory[device] += mib
+            if device < len(free):  # else it has failed since, and holds nothing
+                free[device] += share
+                if memory:
+                    memory[device] += mib
         return Spare(tuple(free), tuple(memory), self.layout)
 
 
-def spare_of(devices: Devices) -> Spare:
+def spare_of(devices: Devices, columns: int = 0) -> Spare:
     """Return what is free on the devices of a node with nobody on it.
 
     A device that no island names is an island of its own.
@@ -114,10 +133,17 @@ def spare_of(devices: Devices) -> Spare:
     named = {device for island in devices.islands for device in island}
     islands = [tuple(sorted(island)) for island in devices.islands if island]
     islands += [(d,) for d in range(devices.count) if islands and d not in named]
-    layout = Layout(tuple(sorted(islands)), devices.replicas, devices.memory or 0)
+    layout = Layout(tuple(sorted(islands)), devices.replicas, devices.memory or 0, columns)
     layout = PLAIN if layout == PLAIN else layout
     memory = (layout.memory,) * devices.count if layout.memory else ()
     return Spare((layout.full,) * devices.count, memory, layout)
+
+
+def whole_turns(spare: Spare) -> int:
+    """Return how many whole devices, or turns, are free; negative where one is overcommitted."""
+    turn = spare.layout.turn
+    over = sum(free // turn for free in spare.free if free < 0)
+    return over or sum(free // turn for free in spare.free)
 
 
 def suffice(spare: Spare, ask: Ask) -> bool:
@@ -134,6 +160,59 @@ def suffice(spare: Spare, ask: Ask) -> bool:
     return islands <= _fewest(spare.layout.islands, ask.devices)
 
 
+def useful(spare: Spare, ask: Ask) -> int | None:
+    """Return the thousandths that are free on devices of use to such a pod; None: on none.
+
+    Of use is a device with room for the pod's part, in an island with enough of them where the
+    pod insists on one.
+    """
+    if not suffice(spare, ask):
+        return None
+    parts: Iterable[Part] = [_open(spare, ask)]
+    if ask.locality is DeviceLocality.REQUIRE:
+        parts = (p for p in _parts(spare, _open(spare, ask)) if len(p) >= ask.devices)
+    return sum(spare.free[device] for part in parts for device in part)
+
+
+def room(spare: Spare, ask: Ask, most: int) -> int:
+    """Return how many such pods find devices together, ``most`` at the most.
+
+    Pods of one device each, or of whole ones, find as many however they are put. Others are put
+    one after the other, as :func:`chosen` does.
+    """
+    if _settled(spare, ask):
+        pods = 0
+        while pods < most and suffice(spare, ask):
+            spare, pods = spare.less(ask, chosen(spare, ask)), pods + 1
+        return pods
+    fitting = _open(spare, ask)
+    if ask.devices == 1:
+        return min(most, sum(_turns(spare, ask, device) for device in fitting))
+    near = ask.locality in (DeviceLocality.REQUIRE, DeviceLocality.RESTRICTED)
+    parts = _parts(spare, fitting) if near else [fitting]
+    return min(most, sum(len(part) // ask.devices for part in parts))
+
+
+def _turns(spare: Spare, ask: Ask, device: int) -> int:
+    """Return how many pods of one device each have room on this one."""
+    pods, mib = spare.free[device] // ask.share_on(spare.layout), ask.memory_on(spare.layout)
+    return min(pods, spare.memory[device] // mib) if spare.memory and mib else pods
+
+
+def _settled(spare: Spare, ask: Ask) -> bool:
+    """Return whether there is one choice for every policy: a bad one would keep others out.
+
+    Parts of several devices, and whole ones that only several islands have.
+    """
+    if ask.devices <= 1:
+        return False
+    if ask.share_on(spare.layout) < spare.layout.full:
+        return True
+    if ask.locality is not DeviceLocality.RESTRICTED:
+        return False
+    return bool(spare.layout.islands) and _fewest(spare.layout.islands, ask.devices) > 1
+
+
 def chosen(spare: Spare, ask: Ask, *, tight: bool = True) -> tuple[int, ...]:
     """Return the devices that such a pod gets; it must fit.
 
@@ -141,6 +220,7 @@ def chosen(spare: Spare, ask: Ask, *, tight: bool = True) -> tuple[int, ...]:
     (most, unless ``tight``), then the one with the fewest (most) open devices, then the lowest
     index. Inside it a block of whole devices, or those that fit most tightly (loosely).
     """
+    tight = tight or _settled(spare, ask)
     left, found = ask.devices, list[int]()
     parts = _parts(spare, _open(spare, ask))
     while parts and left > max(map(len, parts)):
@@ -169,7 +249,8 @@ def sets(spare: Spare, ask: Ask) -> Iterator[tuple[int, ...]]:
     are equal. A set from several islands is named only where no single one can hold the pod.
     """
     parts = [part for part in _parts(spare, _open(spare, ask)) if len(part) >= ask.devices]
-    if not parts or not ask.devices or (ask.devices > 1 and not spare.layout.islands):
+    plain = ask.devices != 1 and not spare.layout.islands
+    if not parts or not ask.devices or plain or _settled(spare, ask):
         yield chosen(spare, ask)
         return
     seen = set()

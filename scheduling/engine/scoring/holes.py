@@ -1,30 +1,44 @@
-"""What is free on a node, what a pod asks of one, and what is left: the words of every score.
+"""Holes and shapes: what is free on one node, and what one pod asks for.
 
-Which devices go together is said in ``devices.py``. Source: ``placement.md`` 4.1 and 5.
+The words of every score, and of every count of pods that fit. Which devices go together is said
+in ``devices.py`` and nowhere else. Source: ``placement.md`` 4.1 and 5.
 """
 
 from collections.abc import Iterable, Iterator
-from operator import add, gt, sub
+from operator import gt, mul, sub
 from typing import NamedTuple
 
 from scheduling.engine.machines import WHOLE
-from scheduling.engine.scoring.devices import PLAIN, Ask, Layout, Spare, chosen, sets, suffice
+from scheduling.engine.scoring.devices import (
+    PLAIN,
+    Ask,
+    Layout,
+    Spare,
+    chosen,
+    room,
+    sets,
+    suffice,
+)
 from scheduling.engine.terms import DeviceLocality
+
+ENDLESS = 2**63  # pods that ask for nothing; a pod of the product always takes a slot
 
 
 class Shape(NamedTuple):
     """What one pod asks of its node.
 
-    ``amounts`` are of the ordinary resources (CPU, memory), in an order that the caller keeps.
-    Of each of ``devices`` devices it asks ``share`` thousandths and ``memory`` MiB, as
+    ``amounts`` are of all resources that are counted, in an order that the caller keeps. Of
+    each of ``devices`` devices it asks ``share`` thousandths and ``memory`` MiB, as
     :class:`~scheduling.engine.scoring.devices.Ask` says. ``kinds`` are the kinds of nodes that
-    will do; empty means any.
+    will do; empty means any. ``counted``: its devices are among the amounts as well; only such
+    a pod may stand where devices are not told apart.
     """
 
     amounts: tuple[int, ...]
     devices: int = 0
     share: int = WHOLE
     kinds: frozenset[str] = frozenset()
+    counted: bool = False
     memory: int = 0
     locality: DeviceLocality = DeviceLocality.ANY
     alone: bool = False
@@ -39,7 +53,8 @@ class Hole(NamedTuple):
     """What is free on a node, all that a score depends on: equal holes have equal scores.
 
     ``devices`` holds the free thousandths of each device, ``memory`` its free MiB, by index;
-    ``memory`` is empty where the node does not declare any.
+    none where devices are counted among the ``amounts`` alone. ``memory`` is empty where no
+    node says how much there is.
     """
 
     amounts: tuple[int, ...]
@@ -54,41 +69,73 @@ class Hole(NamedTuple):
         return Spare(self.devices, self.memory, self.layout)
 
 
-def fits(hole: Hole, shape: Shape) -> bool:
-    """Return whether a pod of this shape can stand in the hole."""
+def suits(hole: Hole, shape: Shape) -> bool:
+    """Return whether such a pod may stand on such a node at all, however full it is."""
     if shape.kinds and hole.kind not in shape.kinds:
         return False
-    if any(map(gt, shape.amounts, hole.amounts)):
+    return shape.counted or bool(hole.devices) or not shape.devices
+
+
+def fits(hole: Hole, shape: Shape) -> bool:
+    """Return whether a pod of this shape can stand in the hole."""
+    if not suits(hole, shape) or any(map(gt, shape.amounts, hole.amounts)):
         return False
+    if not hole.devices or not shape.devices:
+        return True
     if hole.layout is PLAIN and shape.share:  # nearly all nodes: counting is enough
         return sum(free >= shape.share for free in hole.devices) >= shape.devices
-    return not shape.devices or suffice(hole.spare, shape.ask)
+    return suffice(hole.spare, shape.ask)
 
 
-def after(hole: Hole, shape: Shape, devices: Iterable[int]) -> Hole:
-    """Return what is left when the pod stands there, on the devices of these indices."""
-    left = hole.spare.less(shape.ask, devices)
-    amounts = tuple(map(sub, hole.amounts, shape.amounts))
+def fitting(hole: Hole, shape: Shape) -> int:
+    """Return how many pods of this shape can stand in the hole together."""
+    if not suits(hole, shape):
+        return 0
+    pods = ENDLESS
+    for free, amount in zip(hole.amounts, shape.amounts, strict=True):
+        if amount:
+            pods = min(pods, free // amount)
+    if pods > 0 and shape.devices and hole.devices:
+        pods = room(hole.spare, shape.ask, pods)
+    return max(0, pods)
+
+
+def after(hole: Hole, shape: Shape, devices: Iterable[int], pods: int = 1) -> Hole:
+    """Return what is left when so many pods stand there, on the devices of these indices.
+
+    An index stands for the part of one pod. A negative number of pods gives back exactly what
+    as many have taken.
+    """
+    gone = shape.amounts
+    if pods != 1:
+        gone = tuple(map(mul, gone, (pods,) * len(gone)))
+    amounts = tuple(map(sub, hole.amounts, gone))
+    if not hole.devices or not shape.devices:
+        return hole._replace(amounts=amounts)
+    spare, ask = hole.spare, shape.ask
+    left = spare.less(ask, devices) if pods > 0 else spare.more(ask, devices)
     return hole._replace(amounts=amounts, devices=left.free, memory=left.memory)
 
 
-def before(hole: Hole, shape: Shape, devices: Iterable[int]) -> Hole:
-    """Return what is free once the pod on these devices has gone: it undoes :func:`after`."""
-    more = hole.spare.more(shape.ask, devices)
-    amounts = tuple(map(add, hole.amounts, shape.amounts))
-    return hole._replace(amounts=amounts, devices=more.free, memory=more.memory)
+def meet(one: Hole, other: Hole) -> Hole:
+    """Return what is free in both: what fits in this fits in either."""
+    return one._replace(
+        amounts=tuple(map(min, one.amounts, other.amounts)),
+        devices=tuple(map(min, one.devices, other.devices)),
+        memory=tuple(map(min, one.memory, other.memory)),
+    )
 
 
 def tightest(hole: Hole, shape: Shape) -> tuple[int, ...]:
     """Return the devices that fit most tightly; of equally free ones the lowest index."""
-    return chosen(hole.spare, shape.ask)
+    return chosen(hole.spare, shape.ask) if hole.devices else ()
 
 
 def loosest(hole: Hole, shape: Shape) -> tuple[int, ...]:
     """Return the devices with most left; of equally free ones the lowest index."""
-    return chosen(hole.spare, shape.ask, tight=False)
+    return chosen(hole.spare, shape.ask, tight=False) if hole.devices else ()
 
 
 def ways(hole: Hole, shape: Shape) -> Iterator[tuple[int, ...]]:
     """Yield the sets of devices that differ in what they leave, the tightest first."""
-    return sets(hole.spare, shape.ask)
+    return sets(hole.spare, shape.ask) if hole.devices else iter(((),))

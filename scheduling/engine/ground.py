@@ -1,0 +1,208 @@
+"""The ground that all rooms of one cluster share: nodes as numbers, holes as numbers.
+
+Nodes are numbered in the order in which they are given; the product gives them by name, and the
+number is the last key of every tie. What is free on a node is one numbered *hole*, so that a
+pod that comes or goes is one integer written, and what was worked out for a hole serves every
+node that ever looks the same. No result depends on the numbers of holes.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from typing import SupportsIndex
+
+from scheduling.engine.machines import GPU, PODS, PODS_PER_NODE, Node
+from scheduling.engine.scoring.devices import Ask, Spare, spare_of
+from scheduling.engine.scoring.holes import Hole, Shape, after, meet
+from scheduling.engine.snapshot import PodSet
+from scheduling.engine.usage import (
+    device_request,
+    is_gpu,
+    is_whole_gpu,
+    pod_footprint,
+    requested_devices,
+)
+
+REMEMBERED = 200_000  # steps from hole to hole; then the memory starts anew
+
+
+def left_on(node: Node) -> dict[str, int]:
+    """Return what pods outside the platform leave of a node."""
+    whole = {PODS: PODS_PER_NODE, **node.allocatable}
+    return {r: amount - node.unmanaged.get(r, 0) for r, amount in whole.items()}
+
+
+def unmanaged_on(spare: Spare, node: Node) -> Spare:
+    """Return what pods outside the platform leave of the devices.
+
+    Nobody says on which they stand: they are taken to stand on all islands in turn, from the
+    last device on, so that no island is promised that may not be whole.
+    """
+    pods = sum(amount for resource, amount in node.unmanaged.items() if is_whole_gpu(resource))
+    named = {r: amount // pods for r, amount in node.unmanaged.items()} if pods else {}
+    asked = requested_devices(named)
+    if asked is None:
+        return spare
+    each = Ask(1, asked.share, asked.memory, alone=asked.alone)
+    islands = spare.layout.islands or (tuple(range(len(spare.free))),)
+    order = [d for row in zip_longest(*map(reversed, islands)) for d in row if d is not None]
+    return spare.less(each, (order[pod % len(order)] for pod in range(pods)))
+
+
+class HoleTable(list[int]):
+    """The hole of each node, by number, with a log of the numbers that were written.
+
+    Whoever keeps something by node remembers its place in the log, and looks again at what has
+    been written since; undoing a trial is writing as well.
+    """
+
+    def __init__(self, holes: Iterable[int]) -> None:
+        super().__init__(holes)
+        self.base = 0  # how much of the log has been dropped
+        self.log: list[int] = []
+        self._most = 4 * len(self) + 4096
+
+    def __setitem__(self, number: SupportsIndex, hole: int) -> None:  # type: ignore[override]
+        list.__setitem__(self, number, hole)
+        self.log.append(int(number))
+        if len(self.log) > self._most:
+            self.base += len(self.log)
+            self.log.clear()
+
+    def refresh(self) -> int:
+        """Bring the table up to date; return the place in the log that has been reached."""
+        return self.base + len(self.log)
+
+    def since(self, mark: int) -> Collection[int]:
+        """Return the numbers written since that place, each once; all of them if it is too old."""
+        return range(len(self)) if mark < self.base else set(self.log[mark - self.base :])
+
+
+class Meeting(HoleTable):
+    """What is free in each of several tables at once, brought up to date when asked for."""
+
+    def __init__(self, ground: "Ground", tables: Sequence[HoleTable]) -> None:
+        self._ground, self._tables = ground, tables
+        self._marks = [table.refresh() for table in tables]
+        super().__init__(map(self._meet, range(len(tables[0]))))
+
+    def _meet(self, number: int) -> int:
+        first, *others = (table[number] for table in self._tables)
+        for hole in others:
+            first = first if hole == first else self._ground.meet(first, hole)
+        return first
+
+    def refresh(self) -> int:
+        """Look again at what was written in any of the tables."""
+        for place, table in enumerate(self._tables):
+            mark, end = self._marks[place], table.refresh()
+            if mark != end:
+                self._marks[place] = end
+                for number in table.since(mark):
+                    hole = self._meet(number)
+                    if hole != self[number]:
+                        self[number] = hole
+        return super().refresh()
+
+
+class Footprint:
+    """What one pod of a pod set leaves of a hole, and the resources that no node here has."""
+
+    __slots__ = ("number", "shape", "strange")
+
+    def __init__(self, number: int, shape: Shape, strange: tuple[tuple[str, int], ...]) -> None:
+        self.number, self.shape, self.strange = number, shape, strange
+
+
+class Ground:
+    """Numbers for the nodes, resources, holes and shapes of one cluster.
+
+    ``columns`` gives each resource its place in a hole's amounts; GPUs come behind the ``plain``
+    others, slices of them first. ``empty`` is each node's hole with no work of ours on it.
+    """
+
+    def __init__(self, nodes: Sequence[Node], kinds: Mapping[str, str]) -> None:
+        self.names = tuple(node.name for node in nodes)
+        self.numbers = {name: number for number, name in enumerate(self.names)}
+        known = {r for node in nodes for r in (*node.allocatable, *node.unmanaged)} | {PODS}
+        known |= {GPU} if any(node.devices for node in nodes) else set()
+        order = sorted(known, key=lambda r: (is_gpu(r), is_whole_gpu(r), r))
+        self.columns = {resource: column for column, resource in enumerate(order)}
+        self.plain = sum(not is_gpu(resource) for resource in order)
+        self._slices = sum(not is_whole_gpu(resource) for resource in order)
+        self.looked = self.weighed = 0  # nodes looked at, domains weighed: counted work
+        self.holes: list[Hole] = []
+        self._ids: dict[Hole, int] = {}
+        self._steps: dict[tuple[int, int, int], int] = {}
+        self._meets: dict[tuple[int, int], int] = {}
+        self._shapes: dict[object, Footprint] = {}
+        self._footprints: dict[int, tuple[PodSet, Footprint]] = {}
+        self.empty = [self.number_of(self._hole(node, kinds.get(node.name, ""))) for node in nodes]
+
+    def _hole(self, node: Node, kind: str) -> Hole:
+        left = left_on(node)
+        if node.devices is None:
+            return Hole(self._amounts(left), (), kind)
+        if not any(map(is_whole_gpu, node.allocatable)):  # nobody says how many are healthy
+            gone = sum(n for r, n in node.unmanaged.items() if is_whole_gpu(r))
+            left[GPU] = node.devices.count * node.devices.replicas - gone
+        spare = unmanaged_on(spare_of(node.devices, len(self.columns) - self._slices), node)
+        return Hole(self._amounts(left), spare.free, kind, spare.memory, spare.layout)
+
+    def _amounts(self, of: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(of.get(resource, 0) for resource in self.columns)
+
+    def number_of(self, hole: Hole) -> int:
+        """Return the number of a hole."""
+        known = self._ids.get(hole)
+        if known is None:
+            known = self._ids[hole] = len(self.holes)
+            self.holes.append(hole)
+        return known
+
+    def footprint_of(self, pod_set: PodSet) -> Footprint:
+        """Return what one pod of it takes; remembered for pod sets that are the same object."""
+        known = self._footprints.get(id(pod_set))
+        if known is None:
+            if len(self._footprints) >= REMEMBERED:
+                self._footprints.clear()
+            known = self._footprints[id(pod_set)] = pod_set, self._footprint(pod_set)
+        return known[1]
+
+    def _footprint(self, pod_set: PodSet) -> Footprint:
+        shape, strange = self.shape_of(pod_set)
+        if (shape, strange) not in self._shapes:
+            self._shapes[shape, strange] = Footprint(len(self._shapes), shape, strange)
+        return self._shapes[shape, strange]
+
+    def shape_of(self, pod_set: PodSet) -> tuple[Shape, tuple[tuple[str, int], ...]]:
+        """Return the shape of one pod, and what it asks that no node here has."""
+        foot, asked = pod_footprint(pod_set), device_request(pod_set)
+        if asked is not None and not any(map(is_whole_gpu, foot)):
+            foot[GPU] = asked.count
+        amounts = self._amounts(foot)
+        strange = tuple(sorted((r, n) for r, n in foot.items() if r not in self.columns))
+        if asked is None:
+            return Shape(amounts), strange
+        of_each = asked.memory, asked.locality, asked.alone
+        return Shape(amounts, asked.count, asked.share, frozenset(), True, *of_each), strange
+
+    def step(self, hole: int, pod: Footprint, pods: int) -> int:
+        """Return the hole that so many pods leave, devices apart; a negative number gives back."""
+        key = hole, pod.number, pods
+        found = self._steps.get(key)
+        if found is None:
+            if len(self._steps) >= REMEMBERED:
+                self._steps.clear()
+            found = self.number_of(after(self.holes[hole], pod.shape, (), pods))
+            self._steps[key] = found
+        return found
+
+    def meet(self, one: int, other: int) -> int:
+        """Return the hole of what is free in both."""
+        key = (one, other) if one < other else (other, one)
+        found = self._meets.get(key)
+        if found is None:
+            if len(self._meets) >= REMEMBERED:
+                self._meets.clear()
+            found = self._meets[key] = self.number_of(meet(self.holes[one], self.holes[other]))
+        return found
