@@ -11,9 +11,8 @@ from gpuplatform.common import leases
 from scheduling import meter
 from scheduling.applier import ApplyReport, apply_plan, trim_placements
 from scheduling.engine import codec
-from scheduling.engine.cycle import decide
-from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Plan
+from scheduling.engine.quarantine import Verdict, decide_soundly
 from scheduling.loader import Loaded, load
 from scheduling.models import Cycle
 
@@ -24,8 +23,9 @@ logger = logging.getLogger(__name__)
 class CycleReport:
     """What a cycle did. ``ran`` false: another process was deciding, nothing was read or written.
 
-    ``lines`` says each decision that was written in words; ``refused`` the laws that the plan
-    would have broken, for which nothing of it was written.
+    ``lines`` says each decision that was written in words. ``quarantined`` names the trees that
+    were left out because the engine's own check found a fault in them; ``refused`` says the
+    faults for which nothing at all was written.
     """
 
     ran: bool = True
@@ -35,6 +35,7 @@ class CycleReport:
     stale: int = 0
     cycle_id: int | None = None
     lines: tuple[str, ...] = ()
+    quarantined: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     look_again_at: datetime | None = None
 
@@ -64,14 +65,14 @@ def _run(held: leases.Held) -> CycleReport:
     trim_placements(world)  # what shrank in place has left its nodes
     meter.note_supply(world)  # 2. what nodes offer and queues are promised since their last edit
     meter.follow(world, at=meter.edited_at(world))
-    plan = decide(world.snapshot)  # 3. the engine
-    broken = violations(world.snapshot, plan)  # 4. rather nothing than something wrong
-    if broken:
-        return _refuse(held, world, plan, broken, began)
-    applied = apply_plan(plan, world)  # 5. plan -> rows, guarded
+    verdict = decide_soundly(world.snapshot)  # 3. the engine; rather nothing than something wrong
+    if verdict.plan is None:
+        return _refuse(_row(held, world, verdict, began), world)
+    applied = apply_plan(verdict.plan, world)  # 4. plan -> rows, guarded
     if applied.admitted or applied.evicted:
-        meter.follow(load(world.now), at=world.now)  # 6. intervals open and close with it
-    cycle = _record(held, world, plan, began, applied)  # 7. what the next cycle must know
+        meter.follow(load(world.now), at=world.now)  # 5. intervals open and close with it
+    cycle = _row(held, world, verdict, began)
+    _record(cycle, world, verdict.plan, applied)  # 6. what the next one must know
     return CycleReport(
         admitted=cycle.admitted,
         evicted=cycle.evicted,
@@ -79,55 +80,50 @@ def _run(held: leases.Held) -> CycleReport:
         stale=cycle.stale,
         cycle_id=cycle.pk,
         lines=tuple(applied.lines),
+        quarantined=tuple(verdict.quarantined),
         look_again_at=cycle.look_again_at,
     )
 
 
-def _record(
-    held: leases.Held, world: Loaded, plan: Plan, began: float, applied: ApplyReport
-) -> Cycle:
-    """Write the cycle's own row, with snapshot and plan where something was decided."""
-    cycle = _row(held, world, began)
-    cycle.admitted, cycle.evicted = len(applied.admitted), len(applied.evicted)
-    cycle.held, cycle.stale = applied.held, len(applied.stale)
-    cycle.memory = codec.encode_memory(plan.memory)
-    cycle.look_again_at = look_again_at(plan)
-    cycle.work = dict(plan.work)
-    if applied.admitted or applied.evicted or applied.stale:
-        _keep_evidence(cycle, world, plan)
-    cycle.save()
-    return cycle
-
-
-def _refuse(
-    held: leases.Held, world: Loaded, plan: Plan, broken: tuple[str, ...], began: float
-) -> CycleReport:
-    """Write none of a plan that breaks a law, but all that is needed to find out why it does."""
-    cycle = _row(held, world, began)
-    cycle.memory = codec.encode_memory(world.snapshot.memory)
-    cycle.work = {**plan.work, "violations": len(broken)}
-    _keep_evidence(cycle, world, plan)
-    cycle.save()
-    logger.critical("cycle %s refused its plan: %s", cycle.pk, "; ".join(broken))
-    return CycleReport(cycle_id=cycle.pk, refused=broken)
-
-
-def _row(held: leases.Held, world: Loaded, began: float) -> Cycle:
+def _row(held: leases.Held, world: Loaded, verdict: Verdict, began: float) -> Cycle:
+    faults = {**verdict.quarantined, **({"": verdict.faults} if verdict.faults else {})}
     return Cycle(
         at=world.now,
         fence=held.fence,
         holder=held.holder,
         last_change=world.last_change,
+        faults={tree: list(sentences) for tree, sentences in faults.items()},
         duration_ms=round((time.monotonic() - began) * 1000),
     )
+
+
+def _record(cycle: Cycle, world: Loaded, plan: Plan, written: ApplyReport) -> None:
+    """Write the cycle's own row, with snapshot and plan where something was decided."""
+    cycle.admitted, cycle.evicted = len(written.admitted), len(written.evicted)
+    cycle.held, cycle.stale = written.held, len(written.stale)
+    cycle.memory = codec.encode_memory(plan.memory)
+    cycle.look_again_at = look_again_at(plan)
+    cycle.work = dict(plan.work)
+    if written.admitted or written.evicted or written.stale or cycle.faults:
+        cycle.snapshot = codec.encode_snapshot(world.snapshot)
+        cycle.plan = codec.encode_plan(plan)
+    cycle.save()
+    for tree, faults in cycle.faults.items():
+        logger.critical("cycle %s left out %s: %s", cycle.pk, tree, "; ".join(faults))
+
+
+def _refuse(cycle: Cycle, world: Loaded) -> CycleReport:
+    """Write none of a faulty plan, but the snapshot, from which the fault shows again."""
+    cycle.memory = codec.encode_memory(world.snapshot.memory)
+    cycle.snapshot = codec.encode_snapshot(world.snapshot)
+    cycle.save()
+    found = cycle.faults.items()
+    faults = tuple(f"{tree}: {one}" if tree else one for tree, ones in found for one in ones)
+    logger.critical("cycle %s decided nothing: %s", cycle.pk, "; ".join(faults))
+    return CycleReport(cycle_id=cycle.pk, refused=faults)
 
 
 def look_again_at(plan: Plan) -> datetime | None:
     """Return when time alone can first change a decision of the plan, as an instant."""
     at = plan.look_again_at
     return None if at is None else datetime.fromtimestamp(at, UTC)
-
-
-def _keep_evidence(cycle: Cycle, world: Loaded, plan: Plan) -> None:
-    cycle.snapshot = codec.encode_snapshot(world.snapshot)
-    cycle.plan = codec.encode_plan(plan)

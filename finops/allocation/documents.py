@@ -1,10 +1,12 @@
 """JSON texts of facts and scenarios, in and out, without a float on the way."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from finops.allocation.fields import LONGEST_NUMBER
+
+Members = Callable[[list[tuple[str, Any]]], dict[str, Any]]
 
 
 class Inexact:
@@ -14,9 +16,18 @@ class Inexact:
         return "an inexact number"
 
 
-def parse(text: str | bytes) -> Any:
-    """Return what a JSON text says; ValueError or RecursionError where it says nothing."""
-    return json.loads(text, parse_float=_refuse, parse_int=_whole_number, parse_constant=_refuse)
+def parse(text: str | bytes, members: Members = dict) -> Any:
+    """Return what a JSON text says; ValueError or RecursionError where it says nothing.
+
+    ``members`` makes an object of its members, and may refuse them with a ValueError.
+    """
+    return json.loads(
+        text,
+        parse_float=_refuse,
+        parse_int=_whole_number,
+        parse_constant=_refuse,
+        object_pairs_hook=members,
+    )
 
 
 def text_of(value: object) -> str:

@@ -3,6 +3,7 @@
 import gzip
 import zlib
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import CommandError
 
@@ -26,6 +27,19 @@ def read_bytes(file: Path) -> bytes:
     if len(content) > MOST_BYTES:
         raise CommandError(f"{file}: more than {MOST_BYTES} bytes")
     return content
+
+
+def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object's members. Raises ValueError where a name stands twice in it.
+
+    Readers differ in which of the two they take, so a file that says both says neither.
+    """
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the name {twice!r} stands twice in one object")
+    return members
 
 
 def write_text(output: Path, text: str) -> None:

@@ -47,6 +47,7 @@ def advance(state: State, now: float) -> Desk:
     decided that was not decided before.
     """
     state.pass_time(now)  # 1. claims expire, and work loses its protection
+    state.expected.settle()  # and room is kept for what is expected now
     desk = Desk(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
@@ -81,6 +82,7 @@ def _place_unmanaged(desk: Desk) -> None:
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
         entry = find_entry(state, state.asking(workload), None, ())
         if entry is not None and entry.ready:
+            desk.move(entry.moved)
             desk.admit(workload, entry.assignments)
 
 
@@ -173,6 +175,7 @@ def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> 
     """Start the workload, or keep for it what others leave."""
     claims = desk.state.claims
     if entry.ready:
+        desk.move(entry.moved)
         desk.admit(workload, entry.assignments)
         return
     for victim in entry.victims:

@@ -4,6 +4,8 @@ Opened and closed by :mod:`scheduling.engine.cycle`.
 """
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.gates import Why
@@ -28,6 +30,7 @@ class Desk:
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
         self._stirred: set[QuotaKey] = set()
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
+        state.newcomers.open()
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
@@ -45,8 +48,21 @@ class Desk:
             self.state.doors.charge(workload, books.charge(workload, assignments))
         books.hold(workload, assignments, books.both)
         books.stay(workload, assignments)
+        if original is None:
+            self.state.newcomers.add(workload, assignments)
         replaces = original.key if original else ""
         self.moves.append(Admit(workload.key, whole, borrows, replaces))
+
+    def move(self, seats: Mapping[str, tuple[Assignment, ...]]) -> None:
+        """Let newcomers of this cycle stand elsewhere, on the same flavors."""
+        books, workloads = self.state.books, self.state.workloads
+        for place, admit in enumerate(self.moves):
+            if isinstance(admit, Admit) and admit.workload in seats:
+                books.drop(workloads[admit.workload], admit.assignments, books.both)
+                self.moves[place] = replace(admit, assignments=seats[admit.workload])
+        for key, assignments in seats.items():
+            books.hold(workloads[key], assignments, books.both)
+            self.state.newcomers.add(workloads[key], assignments)
 
     def _replace(self, copy: Workload, original: Workload, more: tuple[Assignment, ...]) -> None:
         """Let nobody evict or replace it in this cycle; what it holds stays charged."""
@@ -135,6 +151,7 @@ class Desk:
     def _counted(self) -> dict[str, int]:
         state = self.state
         return {
+            "newcomers_seated": state.newcomers.seatings,
             "nodes_scanned": state.atlas.scanned,
             "pod_sets_tried": state.assigner.steps,
             "trials": state.preemptor.trials,

@@ -346,12 +346,21 @@ class LocalQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class Recent:
+    """How many pods like those of a pod set came lately; its name and count do not matter."""
+
+    pod_set: PodSet
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a cycle decides on. Equal snapshots give equal plans.
 
     ``fair_strategies``: fair sharing is on in every tree that does not say otherwise, with
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
+    ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
     """
 
     now: float
@@ -366,3 +375,4 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
+    shapes: tuple[Recent, ...] = ()

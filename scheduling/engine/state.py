@@ -15,6 +15,7 @@ from scheduling.engine.candidates import Running
 from scheduling.engine.choosing import Chooser
 from scheduling.engine.claims import Claims
 from scheduling.engine.doors import Doors
+from scheduling.engine.expected import Waiting
 from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
@@ -22,6 +23,7 @@ from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
+from scheduling.engine.newcomers import Newcomers
 from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Evict
 from scheduling.engine.preemption import Preemptor
@@ -46,6 +48,7 @@ class State:
         self.atlas = Atlas(platform)
         self.books = Books(platform, self.atlas)
         self.assigner = Assigner(self.books)
+        self.newcomers = Newcomers(self.books, self.assigner)
         self.running = Running(())
         self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
         self.regime = Regime(platform, self.books.soon.ledger, self.past)
@@ -66,6 +69,7 @@ class State:
         self.circular = cohorts_in_cycles(platform.cohorts)
         self.wards = Wards(platform, tree, self.atlas)
         self.lines = Lines()
+        self.expected = Waiting(self.atlas)
         self.unmanaged: set[str] = set()  # waiting outside every queue
         self.blocked: set[str] = set()  # waiting, and kept out by the rows
         self.draining: set[str] = set()  # running in a queue that drains
@@ -152,6 +156,7 @@ class State:
         self.doors.touch(workload)
 
     def _await(self, workload: Workload) -> None:
+        self.expected.add(workload)
         if workload.blocked:
             self.blocked.add(workload.key)
         elif workload.queue is None:
@@ -187,6 +192,7 @@ class State:
         books.drop(workload, assignments, (books.now,))
 
     def _leave_line(self, workload: Workload) -> None:
+        self.expected.add(workload, -1)
         if workload.blocked:
             self.blocked.discard(workload.key)
         elif workload.queue is None:

@@ -9,7 +9,8 @@ class Cycle(models.Model):
     """One run of the engine. ``memory`` is what the next one must know.
 
     ``snapshot`` and ``plan`` are kept where something was decided, so that the cycle can be
-    decided again at the desk.
+    decided again at the desk. ``faults``: for each tree that was left out because the engine
+    found a fault of its own in it, what that was; under "" where nothing at all was written.
     """
 
     at = models.DateTimeField(default=clock.now, db_index=True)
@@ -25,6 +26,7 @@ class Cycle(models.Model):
     # The first instant at which time alone can change a decision, as the engine says.
     look_again_at = models.DateTimeField(null=True, blank=True)
     work = models.JSONField(default=dict)
+    faults = models.JSONField(default=dict)
     snapshot = models.JSONField(null=True)
     plan = models.JSONField(null=True)
 

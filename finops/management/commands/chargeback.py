@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from finops.allocation.documents import differences, parse, text_of
 from finops.allocation.encoding import outcome_of
-from gpuplatform.common.recorded_files import read_bytes, write_text
+from gpuplatform.common.recorded_files import each_once, read_bytes, write_text
 
 SHOWN = 10  # scenarios whose first difference is printed
 
@@ -81,7 +81,7 @@ def _differences(one: _Billed) -> list[str]:
 def _content(file: Path) -> Any:
     """Read one file, plain or gzip."""
     try:
-        return parse(read_bytes(file))
+        return parse(read_bytes(file), each_once)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{file}: {error}") from error
 

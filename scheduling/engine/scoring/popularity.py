@@ -141,4 +141,5 @@ def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
 
 def _size(shape: Shape) -> tuple[object, ...]:
     amounts = tuple(-amount for amount in shape.amounts)
-    return -shape.devices * shape.share, amounts, -shape.devices, sorted(shape.kinds)
+    kinds = sorted(shape.kinds), shape.counted or ()
+    return -shape.devices * shape.share, amounts, -shape.devices, kinds

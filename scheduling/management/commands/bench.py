@@ -28,6 +28,8 @@ class Command(BaseCommand):
         load.add_argument("--all-pending", action="store_true", help="everything arrives at once")
         load.add_argument("--fair", action="store_true", help="cohorts share fairly")
         load.add_argument("--repeat", type=int, default=3)
+        load.add_argument("--nodes", type=int, help="tas: how many nodes")
+        load.add_argument("--workloads", type=int, help="tas: how many workloads")
         load.add_argument("--json", action="store_true")
         pack = benches.add_parser("openb", help="packing single pods on the nodes of a real trace")
         pack.add_argument("--policy", choices=tuple(openb.RIVALS), default="fragmentation")
@@ -43,8 +45,13 @@ class Command(BaseCommand):
 
     def _kueue_load(self, options: dict[str, Any]) -> Report:
         data = json.loads(self._path("kueue-perf", f"{options['load']}.json").read_text("utf-8"))
-        all_pending, fair = options["all_pending"], options["fair"]
-        return kueue_load.bench(data, all_pending=all_pending, fair=fair, repeat=options["repeat"])
+        return kueue_load.bench(
+            data,
+            all_pending=options["all_pending"],
+            fair=options["fair"],
+            repeat=options["repeat"],
+            scale=kueue_load.Scale(options["nodes"], options["workloads"]),
+        )
 
     def _openb(self, options: dict[str, Any]) -> Report:
         path = self._path("openb", f"openb_pod_list_{options['list']}.csv")

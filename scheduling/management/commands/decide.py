@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from gpuplatform.common.recorded_files import read_bytes, write_text
+from gpuplatform.common.recorded_files import each_once, read_bytes, write_text
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario.comparing import differences
 from scheduling.engine.scenario.fields import BadScenario
@@ -87,12 +87,12 @@ def _differences(scenario: Scenario, outcome: dict[str, Any], level: int) -> lis
 def _scenarios(file: Path) -> Iterator[Scenario]:
     """Read one file, plain or gzip. Raises CommandError with every problem by path."""
     try:
-        listed = json.loads(read_bytes(file))
+        content = json.loads(read_bytes(file), object_pairs_hook=each_once)
     except (ValueError, RecursionError) as error:
         raise CommandError(f"{file}: {error}") from error
-    if not isinstance(listed, list):
-        raise CommandError(f"{file}: must be a list of scenarios")
-    for i, value in enumerate(listed):
+    if not isinstance(content, dict | list):
+        raise CommandError(f"{file}: must be a scenario or a list of scenarios")
+    for i, value in enumerate(content if isinstance(content, list) else [content]):
         try:
             yield read_scenario(value, f"[{i}]")
         except BadScenario as error:

@@ -8,9 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling.engine import codec
-from scheduling.engine.cycle import decide
-from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Plan
+from scheduling.engine.quarantine import Verdict, decide_soundly
 from scheduling.models import Cycle
 
 
@@ -26,21 +25,30 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the differences and the broken laws, if there are any."""
         cycle = Cycle.objects.filter(pk=options["cycle"]).first()
-        if cycle is None or cycle.snapshot is None or cycle.plan is None:
+        if cycle is None or cycle.snapshot is None:
             raise CommandError(f"cycle {options['cycle']} has kept no snapshot")
-        snapshot = codec.decode_snapshot(cycle.snapshot)
-        recorded, again = codec.decode_plan(cycle.plan), decide(snapshot)
-        for sentence in violations(snapshot, again):
+        recorded = codec.decode_plan(cycle.plan) if cycle.plan else None
+        verdict = decide_soundly(codec.decode_snapshot(cycle.snapshot))
+        for sentence in _faults(verdict):
             self.stdout.write(f"broken: {sentence}")
-        difference = list(unified_diff(_lines(recorded), _lines(again), "recorded", "now", n=0))
+        again = _lines(verdict.plan)
+        difference = list(unified_diff(_lines(recorded), again, "recorded", "now", n=0))
         for line in difference:
             self.stdout.write(line.rstrip())
         if difference:
             raise CommandError(f"cycle {cycle.pk} would be decided otherwise today")
-        self.stdout.write(f"cycle {cycle.pk}: the same {len(again.decisions)} decisions")
+        self.stdout.write(f"cycle {cycle.pk}: the same {len(again)} decisions")
 
 
-def _lines(plan: Plan) -> list[str]:
+def _faults(verdict: Verdict) -> list[str]:
+    """Return the faults of the engine that show in this cycle, with the tree of each."""
+    pinned = [f"{tree}: {one}" for tree, ones in verdict.quarantined.items() for one in ones]
+    return [*pinned, *verdict.faults]
+
+
+def _lines(plan: Plan | None) -> list[str]:
     """Return the decisions as recordings write them: equal ones are equal texts."""
+    if plan is None:
+        return []
     decisions = codec.encode_plan(plan)["decisions"]
     return [f"{json.dumps(decision, sort_keys=True)}\n" for decision in decisions]

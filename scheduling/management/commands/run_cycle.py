@@ -20,6 +20,8 @@ class Command(BaseCommand):
             raise CommandError("another process is deciding; try again in a moment")
         if report.refused:
             raise CommandError("the plan was refused: " + "; ".join(report.refused))
+        for tree in report.quarantined:
+            self.stderr.write(f"{tree} was left out: the engine found a fault of its own in it")
         for line in report.lines:
             self.stdout.write(line)
         self.stdout.write(

@@ -69,13 +69,27 @@ def test_profile_recommended(tmp_path: Path) -> None:
     assert len(outcome["cycles"]) == 1
 
 
+def test_one_scenario_needs_no_list(tmp_path: Path) -> None:
+    file = tmp_path / "one.json"
+    file.write_text(json.dumps(platform([queue("a", 4)], [work("x", 1)])))
+    (one,) = json.loads(decide(file))
+    assert one["outcome"]["final"]["admitted"] == ["x"]
+
+
+def test_a_name_that_stands_twice_in_an_object_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "twice.json"
+    file.write_text('[{"id": "a", "id": "b"}]')
+    with pytest.raises(CommandError, match=r"twice\.json: the name 'id' stands twice"):
+        decide(file)
+
+
 def test_bad_files_name_the_path(tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
     file.write_text(json.dumps([platform([queue("a", 4)], [], colour=1)]))
     with pytest.raises(CommandError, match=r"\[0\].colour: unknown field"):
         decide(file)
-    file.write_text("{}")
-    with pytest.raises(CommandError, match="must be a list"):
+    file.write_text("3")
+    with pytest.raises(CommandError, match="must be a scenario or a list"):
         decide(file)
     file.write_text("not JSON")
     with pytest.raises(CommandError, match=r"bad\.json"):

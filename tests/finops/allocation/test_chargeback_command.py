@@ -119,3 +119,8 @@ def test_a_file_that_is_not_there_or_cannot_be_written_is_named(
         chargeback(tmp_path / "absent.json")
     with pytest.raises(CommandError, match="nowhere"):
         chargeback(write(june()), "-o", tmp_path / "nowhere" / "out.json")
+
+
+def test_a_name_that_stands_twice_in_an_object_is_refused(write: Any) -> None:
+    with pytest.raises(CommandError, match=r"facts\.json: the name 'teams' stands twice"):
+        chargeback(write('{"teams": [], "teams": []}'))

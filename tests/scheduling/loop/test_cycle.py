@@ -1,6 +1,7 @@
 """From waiting to running and back: the loop on small worlds."""
 
 from datetime import timedelta
+from functools import partial
 from io import StringIO
 from threading import Thread
 
@@ -15,7 +16,8 @@ from queues.models import ClusterQueue, LocalQueue
 from scheduling import cycle, lifecycle, tasks
 from scheduling.cycle import run_cycle
 from scheduling.engine.machines import GPU
-from scheduling.engine.plan import Plan
+from scheduling.engine.plan import Admit
+from scheduling.engine.quarantine import decide_soundly
 from scheduling.engine.terms import Status
 from scheduling.models import Admission, Cycle, Node, Placement, UsageInterval, Workload
 from scheduling.reconciler import reconcile
@@ -225,14 +227,14 @@ def test_work_outside_every_queue_gets_nodes_and_is_metered_as_such(clock):
 # ---- what changes between load and apply -------------------------------------------------------
 def meanwhile(monkeypatch, change):
     """Let ``change`` happen after the rows were loaded and before the plan is applied."""
-    decide = cycle.decide
+    decide = cycle.decide_soundly
 
     def slow(snapshot):
         plan = decide(snapshot)
         change()
         return plan
 
-    monkeypatch.setattr(cycle, "decide", slow)
+    monkeypatch.setattr(cycle, "decide_soundly", slow)
 
 
 def test_work_that_is_cancelled_meanwhile_is_not_admitted(clock, monkeypatch):
@@ -260,15 +262,47 @@ def test_a_gang_with_a_node_that_is_cordoned_meanwhile_is_decided_again(clock, m
     assert status(gang) is Status.PENDING
 
 
-def test_a_plan_that_breaks_a_law_is_refused_and_kept_for_the_desk(clock, monkeypatch, caplog):
+def with_laws(monkeypatch, laws):
+    monkeypatch.setattr(cycle, "decide_soundly", partial(decide_soundly, laws=laws))
+
+
+def test_a_fault_of_the_engine_stops_its_tree_alone(clock, monkeypatch, caplog):
+    nodes(2)
+    queue("datos", 4, cohort="llm")
+    queue("vision", 4, cohort="lab")
+    gang, other = work("datos", "gang", gpus=2), work("vision", "other", gpus=2)
+
+    def laws(_snapshot, plan):
+        starts = [d.workload for d in plan.decisions if isinstance(d, Admit)]
+        return ("never this one",) if str(gang.uid) in starts else ()
+
+    with_laws(monkeypatch, laws)
+    report = run_cycle()
+    assert (report.admitted, report.quarantined) == (1, ("cohort llm",))
+    assert (status(gang), status(other)) == (Status.PENDING, Status.ADMITTED)
+    gang.refresh_from_db()
+    assert gang.blockers[0]["facts"] == {"cause": "Quarantined"}
+    assert "left out cohort llm: never this one" in caplog.text
+    kept = Cycle.objects.get()
+    assert kept.faults == {"cohort llm": ["never this one"]}
+    assert kept.snapshot is not None
+
+    monkeypatch.undo()  # mended
+    run_cycle()
+    assert status(gang) is Status.ADMITTED
+    assert Cycle.objects.first().faults == {}
+
+
+def test_a_fault_without_a_tree_is_refused_and_kept_for_the_desk(clock, monkeypatch, caplog):
     nodes(1)
     queue("datos", 4)
     gang = work("datos", "gang", gpus=2)
-    monkeypatch.setattr(cycle, "decide", lambda _: Plan(decisions=()))
+    with_laws(monkeypatch, lambda *_: ("always",))
     report = run_cycle()
-    assert report.refused
-    assert "refused its plan" in caplog.text
+    assert report.refused == ("queue cq-datos: always", "always")
+    assert "decided nothing: queue cq-datos: always; always" in caplog.text
     kept = Cycle.objects.get()
+    assert (kept.faults["queue cq-datos"], kept.faults[""]) == (["always"], ["always"])
     assert kept.snapshot is not None
     assert status(gang) is Status.PENDING
     assert Lease.objects.get().holder == ""

@@ -53,7 +53,7 @@ print(json.dumps([left.holder, left.fence, before, look()]))
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("cycle", "decide"),
+        ("cycle", "decide_soundly"),
         ("applier.lifecycle", "transition"),
         ("cycle", "_record"),
     ],
