@@ -237,6 +237,8 @@ BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
+# Pods without GPUs never take what goes with free GPUs, or only come to GPU nodes last.
+KEEP_CPU_FOR_GPUS = env_bool("KEEP_CPU_FOR_GPUS")
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.

@@ -36,6 +36,7 @@ IMPOSSIBLE = frozenset(
         "NEVER_FITS_CLUSTER",
         "NEVER_FITS_TOPOLOGY",
         "NEVER_FITS_NODE",
+        "NEVER_FITS_ISLAND",
         "FLAVOR_MISMATCH",
         "UNCOVERED_RESOURCE",
         "TAINT_NOT_TOLERATED",

@@ -30,6 +30,14 @@ WORKLOADS: dict[str, Reason] = {
         _("One pod needs {need}; the largest node that suits it has {largest}."),
         _("Make the pods smaller."),
     ),
+    "NEVER_FITS_ISLAND": Reason(
+        ERROR,
+        _(
+            "One pod of {pod_set} needs {need} GPUs that are near each other; the largest island"
+            " of a node that suits it has {largest}."
+        ),
+        _("Ask for at most {largest} GPUs per pod, or only prefer an island."),
+    ),
     "NEEDS_WHOLE_CLUSTER": Reason(
         WARNING,
         _("It needs {need}, which is everything there is: any other busy GPU keeps it waiting."),

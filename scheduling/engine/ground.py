@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import SupportsIndex
 
-from scheduling.engine.machines import GPU, PODS, PODS_PER_NODE, Node
+from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, PODS_PER_NODE, Node
 from scheduling.engine.scoring.devices import Ask, Spare, spare_of
-from scheduling.engine.scoring.holes import Hole, Shape, after, meet
+from scheduling.engine.scoring.holes import Hole, Keep, Shape, after, meet
 from scheduling.engine.snapshot import PodSet
 from scheduling.engine.usage import (
     device_request,
@@ -118,9 +118,13 @@ class Ground:
 
     ``columns`` gives each resource its place in a hole's amounts; GPUs come behind the ``plain``
     others, slices of them first. ``empty`` is each node's hole with no work of ours on it.
+    ``keeps``: what goes with a free GPU is kept from pods that ask for none.
     """
 
-    def __init__(self, nodes: Sequence[Node], kinds: Mapping[str, str]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], kinds: Mapping[str, str], *, keeps: bool = False
+    ) -> None:
+        self._hard = keeps
         self.names = tuple(node.name for node in nodes)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         known = {r for node in nodes for r in (*node.allocatable, *node.unmanaged)} | {PODS}
@@ -140,13 +144,24 @@ class Ground:
 
     def _hole(self, node: Node, kind: str) -> Hole:
         left = left_on(node)
+        keep = self._keep(node)
         if node.devices is None:
-            return Hole(self._amounts(left), (), kind)
+            return Hole(self._amounts(left), (), kind, keep=keep)
         if not any(map(is_whole_gpu, node.allocatable)):  # nobody says how many are healthy
             gone = sum(n for r, n in node.unmanaged.items() if is_whole_gpu(r))
             left[GPU] = node.devices.count * node.devices.replicas - gone
         spare = unmanaged_on(spare_of(node.devices, len(self.columns) - self._slices), node)
-        return Hole(self._amounts(left), spare.free, kind, spare.memory, spare.layout)
+        return Hole(self._amounts(left), spare.free, kind, spare.memory, spare.layout, keep)
+
+    def _keep(self, node: Node) -> Keep | None:
+        """Return what of CPU and memory goes with each GPU of the node; None: it has none."""
+        offered = node.allocatable
+        gpus = sum(amount for resource, amount in offered.items() if is_gpu(resource))
+        gpus = node.devices.count if node.devices is not None else gpus
+        if not gpus:
+            return None
+        each = {resource: offered.get(resource, 0) // gpus for resource in (CPU, MEMORY)}
+        return Keep(self._amounts(each), self.plain, self._hard)
 
     def _amounts(self, of: Mapping[str, int]) -> tuple[int, ...]:
         return tuple(of.get(resource, 0) for resource in self.columns)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
+from scheduling.engine.device_laws import devices_broken
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.regrowth import came_back
@@ -37,6 +38,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.evictions_hit_running_work,
         world.gangs_whole,
         world.nodes_not_oversold,
+        world.devices_not_oversold,
         world.queues_within_limits,
         world.cohorts_within_sums,
         world.victims_lawful,
@@ -104,6 +106,12 @@ class _World:
                 yield f"work is placed on {name}, which cannot take any"
             else:
                 yield from _oversold(nodes[name], load)
+
+    def devices_not_oversold(self) -> Iterable[str]:
+        nodes = {node.name: node for node in self.snapshot.nodes if node.devices is not None}
+        if nodes:
+            new = frozenset(admit.workload for admit in self.admits)
+            yield from devices_broken(nodes, self._standing(), new)
 
     def queues_within_limits(self) -> Iterable[str]:
         for name, fr in sorted(self._grown()):

@@ -361,6 +361,8 @@ class Snapshot:
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
+    ``keeps_for_gpus``: pods that ask for no GPU get of a GPU node only what its free GPUs do not
+    need; else they come to such nodes last.
     """
 
     now: float
@@ -376,3 +378,4 @@ class Snapshot:
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
     shapes: tuple[Recent, ...] = ()
+    keeps_for_gpus: bool = False

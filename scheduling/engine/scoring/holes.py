@@ -49,12 +49,25 @@ class Shape(NamedTuple):
         return Ask(self.devices, self.share, self.memory, self.locality, self.alone)
 
 
+class Keep(NamedTuple):
+    """What a GPU node keeps for its free GPUs from pods that ask for none.
+
+    ``each``: of each amount, the part that one GPU has of the whole node. Amounts from ``plain``
+    on count GPUs. ``hard``: such a pod may not stand where it would take of it; else such nodes
+    are only the last to be taken.
+    """
+
+    each: tuple[int, ...]
+    plain: int
+    hard: bool = False
+
+
 class Hole(NamedTuple):
     """What is free on a node, all that a score depends on: equal holes have equal scores.
 
     ``devices`` holds the free thousandths of each device, ``memory`` its free MiB, by index;
     none where devices are counted among the ``amounts`` alone. ``memory`` is empty where no
-    node says how much there is.
+    node says how much there is. ``keep`` is None where there are no GPUs.
     """
 
     amounts: tuple[int, ...]
@@ -62,11 +75,37 @@ class Hole(NamedTuple):
     kind: str = ""
     memory: tuple[int, ...] = ()
     layout: Layout = PLAIN
+    keep: Keep | None = None
 
     @property
     def spare(self) -> Spare:
         """Return what is free on its devices."""
         return Spare(self.devices, self.memory, self.layout)
+
+
+def idle(hole: Hole, plain: int | None) -> int:
+    """Return the thousandths of devices that are free; amounts from ``plain`` on count them."""
+    return sum(hole.devices) + WHOLE * sum(counted(hole, hole.amounts, plain))
+
+
+def counted(hole: Hole, amounts: tuple[int, ...], plain: int | None) -> tuple[int, ...]:
+    """Return the devices among the amounts, without those that the hole tells apart."""
+    return () if plain is None else amounts[plain : len(amounts) - hole.layout.columns]
+
+
+def kept(hole: Hole, shape: Shape) -> tuple[int, ...]:
+    """Return what the node keeps of each amount from such a pod; () where it keeps nothing."""
+    keep = hole.keep
+    if keep is None or shape.devices or any(shape.amounts[keep.plain :]):
+        return ()
+    free = max(0, idle(hole, keep.plain))
+    return tuple(-(-each * free // WHOLE) for each in keep.each)
+
+
+def spares(hole: Hole, shape: Shape) -> bool:
+    """Return whether the pod leaves the node's free GPUs their part of all amounts."""
+    together = zip(hole.amounts, shape.amounts, kept(hole, shape), strict=False)
+    return all(free - amount >= part for free, amount, part in together if amount)
 
 
 def suits(hole: Hole, shape: Shape) -> bool:
@@ -80,6 +119,8 @@ def fits(hole: Hole, shape: Shape) -> bool:
     """Return whether a pod of this shape can stand in the hole."""
     if not suits(hole, shape) or any(map(gt, shape.amounts, hole.amounts)):
         return False
+    if hole.keep is not None and hole.keep.hard and not spares(hole, shape):
+        return False
     if not hole.devices or not shape.devices:
         return True
     if hole.layout is PLAIN and shape.share:  # nearly all nodes: counting is enough
@@ -91,8 +132,10 @@ def fitting(hole: Hole, shape: Shape) -> int:
     """Return how many pods of this shape can stand in the hole together."""
     if not suits(hole, shape):
         return 0
-    pods = ENDLESS
-    for free, amount in zip(hole.amounts, shape.amounts, strict=True):
+    pods, amounts = ENDLESS, hole.amounts
+    if hole.keep is not None and hole.keep.hard and (parts := kept(hole, shape)):
+        amounts = tuple(map(sub, amounts, parts))
+    for free, amount in zip(amounts, shape.amounts, strict=True):
         if amount:
             pods = min(pods, free // amount)
     if pods > 0 and shape.devices and hole.devices:

@@ -127,7 +127,8 @@ def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
     """Return the most frequent shapes, until they make up ``percent`` of all that came.
 
     Of equally frequent ones the larger comes first: more of a device, then more of the other
-    resources in their order, then by the kinds that will do.
+    resources in their order, then by what else it asks of devices, then by the kinds that will
+    do.
     """
     wanted, covered = sum(counts.values()) * percent, 0
     kept: dict[Shape, int] = {}
@@ -141,5 +142,5 @@ def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
 
 def _size(shape: Shape) -> tuple[object, ...]:
     amounts = tuple(-amount for amount in shape.amounts)
-    kinds = sorted(shape.kinds), shape.counted or ()
-    return -shape.devices * shape.share, amounts, -shape.devices, kinds
+    of_devices = -shape.devices, shape.memory, shape.locality, shape.alone, shape.counted
+    return -shape.devices * shape.share, amounts, of_devices, sorted(shape.kinds)
