@@ -28,6 +28,7 @@ from scheduling.world import TIER, World
 MOST_POD_SETS = 18
 MOST_PODS = 100_000
 LOCALITIES = tuple(locality.value for locality in DeviceLocality)
+UNDECLARED = ("UndeclaredResource", "OtherGpus")  # causes: the queue has no quota for it
 ON_FAILURE = ("restart", "fail", "keep")
 # What a site may accept as blocked: it is well formed, and cannot run as things are.
 IMPOSSIBLE = frozenset(
@@ -316,7 +317,7 @@ def _feasible(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
 
 def _diagnostic(finding: Finding) -> Diagnostic:
     code, numbers = finding.code.value, dict(finding.numbers)
-    if numbers.get("cause") == "UndeclaredResource":
+    if numbers.get("cause") in UNDECLARED:
         code = "UNCOVERED_RESOURCE"
     return Diagnostic(code, finding.subject, "pod_sets", numbers)
 

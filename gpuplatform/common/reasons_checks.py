@@ -33,10 +33,10 @@ WORKLOADS: dict[str, Reason] = {
     "NEVER_FITS_ISLAND": Reason(
         ERROR,
         _(
-            "One pod of {pod_set} needs {need} GPUs that are near each other; the largest island"
-            " of a node that suits it has {largest}."
+            "One pod of {pod_set} needs {need} that are near each other; the largest island of a"
+            " node that suits it has {largest}."
         ),
-        _("Ask for at most {largest} GPUs per pod, or only prefer an island."),
+        _("Ask for at most {largest} per pod, or only prefer an island."),
     ),
     "NEEDS_WHOLE_CLUSTER": Reason(
         WARNING,
@@ -67,6 +67,11 @@ WORKLOADS: dict[str, Reason] = {
         _("{queue} has no quota for {resource}, which the workload asks for."),
         _("Remove the request, or ask an admin to add the resource to the queue."),
     ),
+    "FLAVOR_MISMATCH:OtherGpus": Reason(
+        ERROR,
+        _("{queue} gives {offers}; the workload asks for {resource}, which is something else."),
+        _("Ask for {offers}, or use a queue with quota for {resource}."),
+    ),
     "TAINT_NOT_TOLERATED": Reason(
         ERROR,
         _("The nodes carry the taint {taint}, which the pods do not tolerate."),
@@ -76,6 +81,11 @@ WORKLOADS: dict[str, Reason] = {
         ERROR,
         _("{queue} has no quota for {resource}, which the workload asks for."),
         _("Remove the request, or ask an admin to add the resource to the queue."),
+    ),
+    "UNCOVERED_RESOURCE:OtherGpus": Reason(
+        ERROR,
+        _("{queue} gives {offers}; the workload asks for {resource}, which is something else."),
+        _("Ask for {offers}, or use a queue with quota for {resource}."),
     ),
     "QUEUE_NOT_FOUND": Reason(
         ERROR,

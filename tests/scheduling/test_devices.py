@@ -6,18 +6,25 @@ from typing import Any
 
 import pytest
 
+from gpuplatform.common import clock
 from gpuplatform.common.problems import Rejected
+from queues.models import FlavorQuota
 from queues.services import save_namespace
 from queues.specs import NamespaceSpec
+from scheduling import lifecycle
+from scheduling.cycle import run_cycle
 from scheduling.devices import devices_of, named_requests
 from scheduling.engine.machines import Devices
 from scheduling.engine.snapshot import DeviceRequest
 from scheduling.engine.terms import DeviceLocality
+from scheduling.engine.usage import is_gpu
 from scheduling.loader import load_snapshot
+from scheduling.models import Node, Placement
 from scheduling.rules import check_workload
 from scheduling.services import load_world, save_node, submit_workload
 from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec
 from tests.doors.samples import on_cluster
+from tests.scheduling.loop import world
 
 GPU, ALIAS = "nvidia.com/gpu", "nvidia.com/gpu-memory"
 NUMBER, MEMORY, CORES = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores"
@@ -170,3 +177,56 @@ def test_who_may_share_a_gpu_and_names_no_memory_is_warned() -> None:
     assert [d.code for d in silent] == ["SHARED_WITHOUT_MEMORY"]
     assert row.name in silent[0].sentence
     assert told == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("offered", "asked"),
+    [("nvidia.com/mig-3g.40gb", GPU), (GPU, "nvidia.com/mig-3g.40gb")],
+)
+def test_a_slice_and_a_whole_gpu_are_told_apart_by_name(offered: str, asked: str) -> None:
+    """A queue in one resource admits only pods of that resource, and says both names."""
+    world.nodes(1)
+    Node.objects.update(allocatable={"cpu": 8000, offered: 4, asked: 4, "pods": 110})
+    world.queue("datos", 4)
+    FlavorQuota.objects.update(resource=offered)
+    spec = WorkloadSpec("ns-datos", "job", (PodSetSpec("main", 1, {asked: 1}),), queue="lq")
+    right = replace(spec, name="right", pod_sets=(PodSetSpec("main", 1, {offered: 1}),))
+
+    (refusal,) = check_workload(spec, load_world())
+
+    assert refusal.code == "UNCOVERED_RESOURCE"
+    assert offered in refusal.sentence
+    assert asked in refusal.sentence
+    assert check_workload(right, load_world()) == []
+
+
+@pytest.mark.django_db
+def test_the_devices_of_an_admission_are_kept_and_come_back() -> None:
+    world.nodes(1, gpus=8)
+    Node.objects.update(annotations={ISLANDS: "0-3,4-7"})
+    world.queue("datos", 8)
+    first = world.work("datos", "first", gpus=3)
+    near = world.work("datos", "near", gpus=4, topology={"device_locality": "require-island"})
+    waits = world.work("datos", "waits", gpus=2, topology={"device_locality": "require-island"})
+
+    run_cycle()
+
+    rows = {p.admission.workload_id: p.devices for p in Placement.objects.all()}
+    assert rows == {first.pk: [[0, 1, 2]], near.pk: [[4, 5, 6, 7]]}
+    admitted = {w.key: w.admission for w in load_snapshot().workloads if w.admission}
+    (assignment,) = admitted[str(near.pk)].assignments
+    assert assignment.devices == {"h100-node-01": ((4, 5, 6, 7),)}
+    assert world.status(waits) == "pending"
+
+    lifecycle.cancel(first, at=clock.now())
+    assert run_cycle().refused == ()
+
+
+@pytest.mark.parametrize(
+    "asked", [{NUMBER: 1, MEMORY: 12_288, CORES: 50}, {ALIAS: 12 * GIB}, {GPU: 1, ALIAS: GIB}]
+)
+def test_a_part_is_metered_once_whatever_it_says_of_memory_and_time(asked: dict[str, int]) -> None:
+    named = named_requests(asked).requests
+
+    assert sum(amount for resource, amount in named.items() if is_gpu(resource)) == 1
