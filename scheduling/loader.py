@@ -21,10 +21,9 @@ from scheduling.engine.snapshot import (
     Memory,
     PodSet,
     Snapshot,
-    TopologyRequest,
     Workload,
 )
-from scheduling.engine.terms import Status, TopologyMode
+from scheduling.engine.terms import Status
 from scheduling.past_use import (
     PAUSE,
     USAGE_DECAY,
@@ -43,6 +42,7 @@ from scheduling.readers import (
     read_quotas,
     read_topologies,
     tolerations_of,
+    topology_of,
 )
 from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
 
@@ -229,14 +229,14 @@ def _workload(
 
 
 def _pod_set(row: rows.PodSet, *, reducible: bool) -> PodSet:
-    mode = TopologyMode(row.topology_mode) if row.topology_mode else None
+    layers = [(layer["level"], layer["size"]) for layer in row.slices]
     return PodSet(
         name=row.name,
         count=row.count,
         requests=row.requests,
         node_selector=row.node_selector,
         tolerations=tolerations_of(row.tolerations),
-        topology=TopologyRequest(mode, row.topology_level or None) if mode else None,
+        topology=topology_of(row.topology_mode, row.topology_level, layers, row.group),
         min_count=row.min_count if reducible else None,
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),

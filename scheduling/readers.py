@@ -24,6 +24,8 @@ from scheduling.engine.snapshot import (
     Preemption,
     Quota,
     ResourceGroup,
+    SliceLayer,
+    TopologyRequest,
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -32,9 +34,11 @@ from scheduling.engine.terms import (
     FlavorPreference,
     FlavorSearch,
     Operator,
+    PlacementPolicy,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
+    TopologyMode,
     Undeclared,
     WithinClusterQueue,
 )
@@ -76,6 +80,17 @@ def minima_count(min_member: int | None, pod_sets: Iterable[Any]) -> bool:
     return min_member is None or min_member <= sum(p.min_count or p.count for p in pod_sets)
 
 
+def topology_of(
+    mode: str, level: str | None, slices: Iterable[tuple[str, int]], group: str
+) -> TopologyRequest | None:
+    """Return a topology request from what specs and rows hold of it; None: none is made."""
+    layers = tuple(SliceLayer(*layer) for layer in slices)
+    if not (mode or layers or group):
+        return None
+    asked = TopologyMode(mode) if mode else TopologyMode.UNCONSTRAINED
+    return TopologyRequest(asked, level or None, group=group, slices=layers)
+
+
 def affinity_of(terms: Iterable[Iterable[Mapping[str, Any]]]) -> tuple[Term, ...]:
     """Return node affinity as stored, lists of documents, as values."""
     return tuple(
@@ -92,6 +107,7 @@ def flavor_of(row: promises.ResourceFlavor) -> Flavor:
         node_taints=taints_of(row.node_taints),
         tolerations=tolerations_of(row.tolerations),
         topology=row.topology or None,
+        policy=PlacementPolicy(row.policy),
     )
 
 

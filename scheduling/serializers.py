@@ -32,8 +32,8 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
             "tolerations",
             "topology_mode",
             "topology_level",
-            "slice_level",
-            "slice_size",
+            "slices",
+            "group",
             "subgroup_size",
             "min_subgroups",
             "device_locality",
@@ -217,6 +217,8 @@ class PodSetInput(serializers.Serializer[Any]):
     tolerations = serializers.ListField(child=serializers.JSONField(), required=False)
     topology = TopologyInput(required=False)
     slice = SliceInput(required=False)
+    slices = SliceInput(many=True, required=False)
+    group = serializers.CharField(required=False, max_length=63)
     subgroup = SubgroupInput(required=False)
     device_locality = serializers.ChoiceField(
         ["any", "prefer-island", "restricted", "require-island"], required=False

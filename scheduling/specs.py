@@ -38,8 +38,9 @@ class PodSetSpec:
     """Identical pods of a workload.
 
     ``affinity``: terms of which one must hold; a term is expressions that hold together, each
-    ``{"key", "operator", "values"}``. ``device_memory_mib``: what each of a pod's whole GPUs
-    must have for it.
+    ``{"key", "operator", "values"}``. ``slices``: outer ones first, each made of the next.
+    Pod sets of one ``group`` share a domain and flavors. ``device_memory_mib``: what each of a
+    pod's whole GPUs must have for it.
     """
 
     name: str
@@ -50,7 +51,8 @@ class PodSetSpec:
     tolerations: tuple[Mapping[str, str], ...] = ()
     affinity: tuple[tuple[Mapping[str, Any], ...], ...] = ()
     topology: TopologySpec | None = None
-    slice: SliceSpec | None = None
+    slices: tuple[SliceSpec, ...] = ()
+    group: str = ""
     subgroup: SubgroupSpec | None = None
     device_locality: str = "any"
     device_memory_mib: int = 0

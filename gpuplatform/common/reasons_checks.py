@@ -25,18 +25,23 @@ WORKLOADS: dict[str, Reason] = {
         _("{need} must stand together in one {level}; the roomiest holds {largest}."),
         _("Ask for a wider level, or for at most {largest}."),
     ),
+    "NEVER_FITS_TOPOLOGY:Slices": Reason(
+        ERROR,
+        _(
+            "Each slice of {slice_size} pods must stand in one {slice_level}: {slices} needed,"
+            " there is room for {fits_slices}."
+        ),
+        _("Ask for smaller or fewer slices, or for a wider level."),
+    ),
+    "NEVER_FITS_TOPOLOGY:Group": Reason(
+        ERROR,
+        _("{group} must stand together in one {level}; the roomiest holds {largest} of {need}."),
+        _("Ask for a wider level, or for fewer pods."),
+    ),
     "NEVER_FITS_NODE": Reason(
         ERROR,
         _("One pod needs {need}; the largest node that suits it has {largest}."),
         _("Make the pods smaller."),
-    ),
-    "NEVER_FITS_ISLAND": Reason(
-        ERROR,
-        _(
-            "One pod of {pod_set} needs {need} that are near each other; the largest island of a"
-            " node that suits it has {largest}."
-        ),
-        _("Ask for at most {largest} per pod, or only prefer an island."),
     ),
     "NEEDS_WHOLE_CLUSTER": Reason(
         WARNING,
@@ -62,15 +67,15 @@ WORKLOADS: dict[str, Reason] = {
         _("The topology of flavor {flavor} has no level {level}."),
         _("Name a level of that topology."),
     ),
+    "FLAVOR_MISMATCH:GroupFlavors": Reason(
+        ERROR,
+        _("{group} are one group, and there is no flavor that suits all of them."),
+        _("Let them ask for the same kind of node, or take one out of the group."),
+    ),
     "FLAVOR_MISMATCH:UndeclaredResource": Reason(
         ERROR,
         _("{queue} has no quota for {resource}, which the workload asks for."),
         _("Remove the request, or ask an admin to add the resource to the queue."),
-    ),
-    "FLAVOR_MISMATCH:OtherGpus": Reason(
-        ERROR,
-        _("{queue} gives {offers}; the workload asks for {resource}, which is something else."),
-        _("Ask for {offers}, or use a queue with quota for {resource}."),
     ),
     "TAINT_NOT_TOLERATED": Reason(
         ERROR,
@@ -81,11 +86,6 @@ WORKLOADS: dict[str, Reason] = {
         ERROR,
         _("{queue} has no quota for {resource}, which the workload asks for."),
         _("Remove the request, or ask an admin to add the resource to the queue."),
-    ),
-    "UNCOVERED_RESOURCE:OtherGpus": Reason(
-        ERROR,
-        _("{queue} gives {offers}; the workload asks for {resource}, which is something else."),
-        _("Ask for {offers}, or use a queue with quota for {resource}."),
     ),
     "QUEUE_NOT_FOUND": Reason(
         ERROR,
@@ -139,7 +139,37 @@ WORKLOADS: dict[str, Reason] = {
         ERROR, _("The pods must stand together, but no level says how near."), _("Name a level.")
     ),
     "SLICE_WIDER_THAN_TOPOLOGY": Reason(
-        ERROR, _("The slice level {level} is wider than the level of the whole pod set.")
+        ERROR,
+        _("The slice level {level} is wider than the level of what the slice is a part of."),
+        _("Name that level or a closer one."),
+    ),
+    "TOO_MANY_SLICE_LAYERS": Reason(
+        ERROR, _("Slices of slices go {layers} deep; at most {limit} are read.")
+    ),
+    "SLICES_NOT_WHOLE": Reason(
+        ERROR,
+        _("The {pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
+        _("Let the slice size divide the number of pods."),
+    ),
+    "SLICES_NOT_NESTED": Reason(
+        ERROR,
+        _("Slices of {outer} pods cannot be made of slices of {inner}."),
+        _("Let the inner size divide the outer one."),
+    ),
+    "PARTITIONS_NOT_WHOLE": Reason(
+        ERROR,
+        _("{partitions} partitions of {slice_size} pods are not the {pods} replicas of the task."),
+        _("Let totalPartitions times partitionSize be the replicas."),
+    ),
+    "GROUP_OF_ONE": Reason(
+        ERROR,
+        _("No other pod set is in the group {group}."),
+        _("Name the group at each pod set that is to stand with the others."),
+    ),
+    "GROUP_TOPOLOGY_DIFFERS": Reason(
+        ERROR,
+        _("The pod sets of the group {group} must ask for the same domain."),
+        _("Give each the same mode, required or preferred, and the same level."),
     ),
     "SUBGROUP_TOO_LARGE": Reason(
         ERROR, _("{needed_pods} pods in subgroups are more than the {pods} of {pod_set}.")
@@ -172,34 +202,6 @@ WORKLOADS: dict[str, Reason] = {
         WARNING,
         _("{nodes} of flavor {flavor} lack labels of its topology: no gang is placed there."),
         _("Give the nodes the labels of all levels."),
-    ),
-    "SHARED_WITHOUT_MEMORY": Reason(
-        WARNING,
-        _(
-            "{pod_set} may share a GPU in turns, as on {node}, and does not say how much device"
-            " memory it needs: nothing keeps its neighbours from taking what it counts on."
-        ),
-        _("Set device_memory_mib, or the annotation gpuplatform.io/gpu-memory on the pods."),
-    ),
-    "SHARED_MEMORY_UNKNOWN": Reason(
-        WARNING,
-        _("GPUs of {node} are shared in turns, and no label says how much memory each has."),
-        _("Set the label nvidia.com/gpu.memory (MiB), so that it is never promised twice."),
-    ),
-    "BAD_GPU_FACTS": Reason(ERROR, _("{path} does not describe GPUs.")),
-    "BAD_GPU_FACTS:NotANumber": Reason(
-        ERROR, _("{path} is {value}; a whole number up to {limit} is read there.")
-    ),
-    "BAD_GPU_FACTS:NotIslands": Reason(
-        ERROR,
-        _("{path} is {value}; islands are written as 0-3,4-7, or 0+2,1+3 where they mix."),
-    ),
-    "BAD_GPU_FACTS:InTwoIslands": Reason(ERROR, _("GPU {gpu} is in two islands.")),
-    "BAD_GPU_FACTS:NoSuchGpu": Reason(
-        ERROR, _("An island names GPU {gpu}; the node has {gpus}, counted from 0.")
-    ),
-    "BAD_GPU_FACTS:InNoIsland": Reason(
-        ERROR, _("GPU {gpu} of {gpus} is in no island."), _("Name every GPU in one island.")
     ),
     "ALLOCATABLE_ABOVE_CAPACITY": Reason(
         ERROR, _("The node cannot offer {amount}: it has {capacity}.")

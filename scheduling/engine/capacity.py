@@ -1,6 +1,6 @@
 """The free room on nodes. The table is physical: a node of several flavors is counted once."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.ground import Footprint, HoleTable
@@ -11,6 +11,7 @@ from scheduling.engine.snapshot import Assignment, PodSet, Workload
 from scheduling.engine.usage import is_whole_gpu, paired
 
 Seats = Sequence[tuple[int, ...]]  # the devices of each pod on one node
+NO_DEVICES: Mapping[str, Seats] = {}
 
 
 class FreeCapacity:
@@ -51,20 +52,31 @@ class FreeCapacity:
         ``seats``: the devices of each pod, where the node's devices are told apart. A node that
         has left the cluster holds nothing.
         """
-        ground = self.ground
-        number = ground.numbers.get(node)
-        if number is None or not pods:
-            return
-        pod = ground.footprint_of(pod_set)
-        hole = self.holes[number]
-        if ground.holes[hole].devices and pod.shape.devices:
-            left = self._on_devices(hole, pod, pods, seats)
-        else:
-            left = ground.step(hole, pod, pods)
-        self._journal.write(self.holes, number, left)
-        for resource, amount in pod.strange:
-            key = node, resource
-            self._journal.write(self._strange, key, self._strange.get(key, 0) + amount * pods)
+        self.take_all(pod_set, {node: pods}, 1, {node: seats})
+
+    def take_all(
+        self,
+        pod_set: PodSet,
+        nodes: Mapping[str, int],
+        sign: int = 1,
+        devices: Mapping[str, Seats] = NO_DEVICES,
+    ) -> None:
+        """Put pods of one pod set on several nodes; ``sign`` -1 takes them away."""
+        ground, holes, write = self.ground, self.holes, self._journal.write
+        pod, numbers, known = ground.footprint_of(pod_set), ground.numbers, ground.holes
+        for node, count in nodes.items():
+            number, pods = numbers.get(node), sign * count
+            if number is None or not pods:
+                continue
+            hole = holes[number]
+            if known[hole].devices and pod.shape.devices:
+                left = self._on_devices(hole, pod, pods, devices.get(node, ()))
+            else:
+                left = ground.step(hole, pod, pods)
+            write(holes, number, left)
+            for resource, amount in pod.strange:
+                key = node, resource
+                write(self._strange, key, self._strange.get(key, 0) + amount * pods)
 
     def _on_devices(self, hole: int, pod: Footprint, pods: int, seats: Seats) -> int:
         """Return the hole that pods on these devices leave.
@@ -83,9 +95,7 @@ class FreeCapacity:
         """Put a whole workload where ``assignments`` says; ``sign`` -1 takes it away."""
         placed = [assignment for assignment in assignments if assignment.nodes]
         for pod_set, assignment in paired(workload, placed) if placed else ():
-            devices = assignment.devices
-            for node, pods in assignment.nodes.items():
-                self.take(node, pod_set, sign * pods, devices.get(node, ()) if devices else ())
+            self.take_all(pod_set, assignment.nodes, sign, assignment.devices)
 
 
 Rooms = tuple[FreeCapacity, ...]  # pods must fit in each of these

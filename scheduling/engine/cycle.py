@@ -2,7 +2,7 @@
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
-from scheduling.engine.entries import Entry, find_entry, out_of_reach
+from scheduling.engine.entries import Entry, find_entry, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
@@ -131,12 +131,19 @@ def _offer(desk: Desk, heads: Contest, line: Walk, *, strict: bool) -> None:
 
     Room only shrinks within a cycle, but for what victims leave to their preemptors.
     """
-    state = desk.state
+    state, refused = desk.state, set[object]()
     for key in line:
         workload = state.workloads[key]
-        if strict or key in state.claims or not out_of_reach(state, state.asking(workload)):
+        asking = state.asking(workload)
+        same = reach(state, asking)
+        if (
+            strict
+            or key in state.claims
+            or (same not in refused and not out_of_reach(state, asking))
+        ):
             heads.offer(workload)
             return
+        refused.add(same)  # others that differ in their places alone are refused with it
         desk.work["passed"] += 1
         line.park(form_of(workload))
 

@@ -6,6 +6,7 @@ themselves. Domains of a level are numbered in the order of their paths, nodes i
 ground: so a number settles ties as the name would.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from scheduling.engine.topology import Path
@@ -16,7 +17,7 @@ class Domains:
 
     ``of[level][node]`` is the domain of a node inside the topology. ``parts[level][domain]`` lists
     its domains of the next level, and at the last ``depth`` its nodes. ``paths`` names them.
-    ``chains`` holds for each node inside its domains from level 0 on.
+    ``above`` holds for each domain of the last level those that it is part of, outermost first.
     """
 
     def __init__(self, nodes: Sequence[int], paths: Mapping[int, Path], levels: int) -> None:
@@ -37,7 +38,11 @@ class Domains:
                 self.parts[level][above[path[:level]]].append(domain)
         for number in inside:
             self.parts[self.depth][self.of[self.depth][number]].append(number)
-        self.chains = {n: tuple(of[n] for of in self.of) for n in inside}
+        self.above = [self._above(path) for path in self.paths[-1]]
+
+    def _above(self, path: Path) -> tuple[int, ...]:
+        levels = self.paths[: self.depth]
+        return tuple(bisect_left(names, path[:level]) for level, names in enumerate(levels))
 
 
 def _depth(inside: Sequence[int], paths: Mapping[int, Path], levels: int) -> int:

@@ -83,6 +83,14 @@ def out_of_reach(state: State, asking: Workload) -> bool:
     return True
 
 
+def reach(state: State, asking: Workload) -> tuple[int, int] | None:
+    """Return all that :func:`out_of_reach` depends on for work of one queue; None: it is not."""
+    queue = state.books.queue(asking)
+    if queue is None or partial.reducible(asking):
+        return None
+    return asking.priority, state.preemptor.ways.charge(asking, queue)
+
+
 def over_ceiling(state: State, asking: Workload) -> bool:
     """Return whether the second queue that bounds the workload can never hold it."""
     if asking.ceiling_queue is None:

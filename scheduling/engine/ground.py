@@ -63,7 +63,7 @@ class HoleTable(list[int]):
 
     def __setitem__(self, number: SupportsIndex, hole: int) -> None:  # type: ignore[override]
         list.__setitem__(self, number, hole)
-        self.log.append(int(number))
+        self.log.append(number)  # type: ignore[arg-type]
         if len(self.log) > self._most:
             self.base += len(self.log)
             self.log.clear()
@@ -86,21 +86,24 @@ class Meeting(HoleTable):
         super().__init__(map(self._meet, range(len(tables[0]))))
 
     def _meet(self, number: int) -> int:
-        first, *others = (table[number] for table in self._tables)
-        for hole in others:
-            first = first if hole == first else self._ground.meet(first, hole)
-        return first
+        tables = self._tables
+        hole = tables[0][number]
+        for table in tables:
+            other = table[number]
+            if other != hole:
+                hole = self._ground.meet(hole, other)
+        return hole
 
     def refresh(self) -> int:
         """Look again at what was written in any of the tables."""
-        for place, table in enumerate(self._tables):
-            mark, end = self._marks[place], table.refresh()
-            if mark != end:
-                self._marks[place] = end
-                for number in table.since(mark):
-                    hole = self._meet(number)
-                    if hole != self[number]:
-                        self[number] = hole
+        ends = [table.refresh() for table in self._tables]
+        if ends != self._marks:
+            marks, self._marks = self._marks, ends
+            written = [t.since(m) for t, m in zip(self._tables, marks, strict=True)]
+            for number in set().union(*written):
+                hole = self._meet(number)
+                if hole != self[number]:
+                    self[number] = hole
         return super().refresh()
 
 

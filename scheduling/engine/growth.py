@@ -46,7 +46,8 @@ def asked(copy: Workload, original: Workload, atlas: Atlas) -> Workload:
     """Return the copy with the pods alone that its original does not have.
 
     They must get the flavors of the others, and stand in their domain where pods must stand
-    together. The whole of them or nothing: partial admission does not apply.
+    together, near them where pods should. The whole of them or nothing: partial admission does
+    not apply.
     """
     kept = _kept(copy, original)
     pod_sets = (
@@ -106,6 +107,7 @@ def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
         count=pod_set.count - kept.count,
         flavors=kept.flavors,
         affinity=_near(pod_set, kept, atlas),
+        beside=kept.nodes if pod_set.topology else {},
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.device_laws import devices_broken
+from scheduling.engine.invariants_topology import scattered
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.regrowth import came_back
@@ -37,6 +38,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.each_pending_once,
         world.evictions_hit_running_work,
         world.gangs_whole,
+        world.gangs_together,
         world.nodes_not_oversold,
         world.devices_not_oversold,
         world.queues_within_limits,
@@ -90,6 +92,14 @@ class _World:
     def gangs_whole(self) -> Iterable[str]:
         for admit in self.admits:
             yield from self._whole(self._admitted(admit), admit.assignments)
+
+    def gangs_together(self) -> Iterable[str]:
+        """A copy whose original was scattered already, by new labels, keeps its pods."""
+        for admit in self.admits:
+            original = self.work.get(admit.replaces)
+            before = standing(original) if original else ()
+            if not original or not any(scattered(self.snapshot, original, before)):
+                yield from scattered(self.snapshot, self.work[admit.workload], admit.assignments)
 
     def nodes_not_oversold(self) -> Iterable[str]:
         load: Counter[tuple[str, str]] = Counter()

@@ -145,13 +145,21 @@ class ClusterQueue:
         }
 
 
+class SliceLayer(NamedTuple):
+    """``size`` pods that must share a domain of ``level``, a node label."""
+
+    level: str
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
     """Where the pods of a pod set must or should stand together.
 
     ``level`` is a node label of the topology; None with ``unconstrained``. A slice is
     ``slice_size`` pods that must share a domain of ``slice_level``; pod sets of one ``group``
-    are placed together, the smaller one as leader.
+    are placed together, the smaller one as leader. ``slices``: slices made of slices, outer
+    ones first, in place of the two fields for a single one.
     """
 
     mode: TopologyMode
@@ -159,6 +167,14 @@ class TopologyRequest:
     slice_level: str | None = None
     slice_size: int = 1
     group: str = ""
+    slices: tuple[SliceLayer, ...] = ()
+
+    @property
+    def layers(self) -> tuple[SliceLayer, ...]:
+        """Return the slices that are asked for, outer ones first."""
+        if self.slices or self.slice_level is None:
+            return self.slices
+        return (SliceLayer(self.slice_level, self.slice_size),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +224,7 @@ class PodSet:
     ``flavors``: those that it must get, by resource; None: any. ``role_minimum``: how many of
     these pods must stand for the gang to count as running; None: as the gang's minimum leaves
     it. ``device``: what it asks of single devices; None: whole ones, any of the node.
+    ``beside``: others of these pods that stand already, by node; these join them.
     """
 
     name: str
@@ -223,6 +240,7 @@ class PodSet:
     role_minimum: int | None = None
     subgroups: Subgroups | None = None
     device: DeviceRequest | None = None
+    beside: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,4 +167,5 @@ def shape(pod_set: PodSet) -> tuple[object, ...]:
         pod_set.role_minimum,
         pod_set.subgroups,
         pod_set.device,
+        tuple(sorted(pod_set.beside.items())),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from scheduling.engine.domains import Domains
 from scheduling.engine.ground import Footprint, Ground, HoleTable, Meeting
+from scheduling.engine.machines import PODS
 from scheduling.engine.scoring.holes import Shape
 from scheduling.engine.scoring.order import Order
 from scheduling.engine.scoring.policies import Policy, policy_of, scale_of
@@ -45,6 +46,7 @@ class View:
         self._rating = rating = Rating(ground, pod, policy)
         self._seen = [-1] * len(table)  # the hole when last looked at; -1: not of the field
         self._tally: Tally | None = None
+        self._moved: set[int] = set()  # nodes that have changed since the tally was last asked
         self._order: Order | None = None
         self.hosts: Counter[int] = Counter()
         self._mark = table.refresh()
@@ -72,36 +74,35 @@ class View:
         self._mark = end = table.refresh()
         if mark == end:
             return
-        seen, fits, order = self._seen, self._rating.fits, self._order
-        changed = table.since(mark)
-        self.looked(len(changed))
+        seen, fits, hosts = self._seen, self._rating.fits, self.hosts
+        changed, moved = table.since(mark), list[int]()
+        self._ground.looked += len(changed)
         for number in changed:
             new, old = table[number], seen[number]
             if new == old or old < 0:
                 continue
             seen[number] = new
+            moved.append(number)
             was, now = fits[old], fits[new]
             if was != now:
-                self._count(number, was, now)
-            if now and order is not None:
-                order.enter(number, now)
-        if order is not None and order.worn_out:
-            self._order = None
-
-    def _count(self, number: int, was: int, now: int) -> None:
-        self.total += now - was
-        self.hosts[was] -= 1
-        self.hosts[now] += 1
+                hosts[was] -= 1
+                hosts[now] += 1
+                self.total += now - was
         if self._tally is not None:
-            self._tally.change(number, was, now)
+            self._moved.update(moved)
+        if self._order is not None:
+            self._order.enter(moved)
+            if self._order.worn_out:
+                self._order = None
 
     def tally(self) -> Tally:
         """Return the room of the domains; counted from the first time on that it is asked for."""
         if self._tally is None:
-            tally = self._tally = Tally(self.field.domains)
-            for number in self.field.numbers:
-                if pods := self.pods(number):
-                    tally.change(number, 0, pods)
+            self._tally = Tally(self.field.domains)
+            self._moved = set(self.field.numbers)
+        if self._moved:
+            self._tally.count(self._moved, self._rating.fits, self._seen)
+            self._moved.clear()
         return self._tally
 
     # -- nodes --------------------------------------------------------------------------------
@@ -155,7 +156,8 @@ class Views:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         holes = [ground.holes[hole] for hole in ground.empty]
-        self._scale = scale_of(holes, plain=ground.plain)
+        plain = [int(resource != PODS) for resource in [*ground.columns][: ground.plain]]
+        self._scale = scale_of(holes, (*plain, max(1, sum(plain))), ground.plain)
         self._policies: dict[PlacementPolicy, Policy] = {}
         self._expected: Mapping[Shape, int] | None = None
         self._views: OrderedDict[tuple[int, ...], tuple[View, PlacementPolicy]] = OrderedDict()
@@ -167,11 +169,15 @@ class Views:
         if weights == self._expected:
             return
         self._expected = dict(weights)
-        popularity = Popularity(weights, self._ground.plain)
+        self.popularity = Popularity(weights, self._ground.plain)
         for policy in PlacementPolicy:
-            self._policies[policy] = policy_of(policy, popularity, self._scale)
+            self._policies[policy] = policy_of(policy, self.popularity, self._scale)
         for view, policy in self._views.values():
             view.rate_by(self._policies[policy])
+
+    def policy(self, policy: PlacementPolicy) -> Policy:
+        """Return how a policy rates holes with what is expected now."""
+        return self._policies[policy]
 
     def view(
         self, field: Field, pod: Footprint, policy: PlacementPolicy, tables: Sequence[HoleTable]

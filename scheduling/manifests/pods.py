@@ -13,10 +13,11 @@ from gpuplatform.common.fields import Fields
 from gpuplatform.common.quantities import DIVISIBLE
 from scheduling.manifests.affinity import read_affinity
 from scheduling.manifests.annotations import (
+    GROUP,
     check_keys,
     device_memory_of,
     locality_of,
-    slice_of,
+    slices_of,
     topology_of,
 )
 from scheduling.specs import PodSetSpec
@@ -85,7 +86,8 @@ def read_template(template: Fields) -> PodShape:
             tolerations=tolerations,
             affinity=read_affinity(spec),
             topology=topology_of(annotations),
-            slice=slice_of(annotations),
+            slices=slices_of(annotations),
+            group=annotations.text(GROUP),
             device_locality=locality_of(annotations),
             device_memory_mib=device_memory_of(annotations),
         ),

@@ -8,7 +8,7 @@ from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
 from scheduling.manifests.work import Work, begin
-from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec
+from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec, WorkloadSpec
 
 RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
 NUMA_POLICIES = {
@@ -27,7 +27,8 @@ def read_volcano_job(part: Part) -> None:
     spec = work.fields.child("spec", required=True)
     topology = read_network_topology(spec)
     for row in spec.children("tasks", required=True):
-        _task(work, row, topology)
+        _task(work, row)
+    work.pod_sets = _together(work.pod_sets, topology, "job")
     pods = sum(pod_set.count for pod_set in work.pod_sets)
     work.min_member = spec.integer("minAvailable", pods, maximum=MOST_PODS)
     work.volcano_queue = spec.text("queue")
@@ -42,7 +43,7 @@ def read_volcano_job(part: Part) -> None:
     part.specs.append(work.spec())
 
 
-def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
+def _task(work: Work, row: Fields) -> None:
     name = row.text("name", required=True)
     count = row.integer("replicas", 1, maximum=MOST_PODS) or 0
     shape = read_template(row.child("template", required=True))
@@ -51,22 +52,61 @@ def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
         work.role_minima[name] = least
     _policies(row)
     row.accept("maxRetry")
-    row.not_honoured("dependsOn", "partitionPolicy", "subGroupPolicy")
+    row.not_honoured("dependsOn", "subGroupPolicy")
     policy = row.choice("topologyPolicy", NUMA_POLICIES, "none")
-    row.close()
     work.shapes.append(shape)
     if count:
-        pod_set = shape.as_pod_set(name, count)
+        pod_set = _partitions(row, shape.as_pod_set(name, count))
         if policy != "none":
             pod_set = replace(pod_set, device_locality=NUMA_POLICIES[policy])
-        work.pod_sets.append(_together(pod_set, topology))
+        work.pod_sets.append(pod_set)
+    row.accept("partitionPolicy")
+    row.close()
 
 
-def _together(pod_set: PodSetSpec, topology: TopologySpec | None) -> PodSetSpec:
-    """Return the pod set under the job's topology, unless its pods ask for their own."""
-    if topology is None or pod_set.topology is not None:
+def _together(
+    pod_sets: list[PodSetSpec], topology: TopologySpec | None, group: str
+) -> list[PodSetSpec]:
+    """Return the pod sets under the job's topology, unless their pods ask for their own.
+
+    What Volcano asks of a job holds for all its pods at once: several pod sets are a group.
+    """
+    if topology is None:
+        return pod_sets
+    under = [p for p in pod_sets if p.topology is None and not p.group]
+    grouped = len(under) > 1 and topology.level is not None
+    return [
+        replace(p, topology=topology, group=group if grouped else "") if p in under else p
+        for p in pod_sets
+    ]
+
+
+def _partitions(row: Fields, pod_set: PodSetSpec) -> PodSetSpec:
+    """Return a task in partitions: parts that start whole, each in one domain if it says so."""
+    if "partitionPolicy" not in row:
         return pod_set
-    return replace(pod_set, topology=topology)
+    policy = row.child("partitionPolicy")
+    total = policy.integer("totalPartitions", 1, minimum=1, maximum=MOST_PODS) or 1
+    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS) or 1
+    least = policy.integer("minPartitions", 0, maximum=MOST_PODS) or 0
+    if total * size != pod_set.count:
+        numbers = {"partitions": total, "slice_size": size, "pods": pod_set.count}
+        policy.report("PARTITIONS_NOT_WHOLE", "totalPartitions", **numbers)
+    found = _in_parts(policy, pod_set, size, least)
+    policy.close()
+    return found
+
+
+def _in_parts(policy: Fields, pod_set: PodSetSpec, size: int, least: int) -> PodSetSpec:
+    """Return the pod set in subgroups of one size, and in slices where each needs a domain."""
+    topology = read_network_topology(policy)
+    parts = replace(pod_set, subgroup=SubgroupSpec(size, least))
+    if topology is None or topology.level is None:
+        return parts
+    if topology.mode != "required":  # pods stand as near to each other as can be anyway
+        policy.not_honoured("networkTopology")
+        return parts
+    return replace(parts, slices=(SliceSpec(topology.level, size),))
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -152,15 +192,33 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     work.own_priority_class = spec.text("priorityClassName")
     declared = spec.quantities("minResources")
     topology = read_network_topology(spec)
-    spec.not_honoured("subGroupPolicy")
+    pod_sets = _members(members) or _announced(declared, least)
+    work.pod_sets = _together(_subgroups(spec, pod_sets), topology, "podgroup")
     spec.close()
     work.fields.close()
-    pod_sets = _members(members) or _announced(declared, least)
-    work.pod_sets = [_together(pod_set, topology) for pod_set in pod_sets]
     _check_members(part, members, declared, least)
     made = work.spec()
     if not owned_elsewhere or pod_sets:
         part.specs.append(made)
+
+
+def _subgroups(spec: Fields, pod_sets: list[PodSetSpec]) -> list[PodSetSpec]:
+    """Return the pod sets in the subgroups of a policy that holds for all pods.
+
+    One that picks pods by their labels is not followed: which pods are alike is not kept.
+    """
+    rows = spec.children("subGroupPolicy")
+    for row in rows:
+        row.accept("name")
+        row.not_honoured("labelSelector", "matchLabelKeys")
+        size = row.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
+        least = row.integer("minSubGroups", 0, maximum=MOST_PODS) or 0
+        if len(rows) > 1 or "labelSelector" in row or "matchLabelKeys" in row:
+            row.not_honoured("subGroupSize", "minSubGroups", "networkTopology")
+        else:
+            pod_sets = [_in_parts(row, pod_set, size, least) for pod_set in pod_sets]
+        row.close()
+    return pod_sets
 
 
 def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
@@ -179,11 +237,11 @@ def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
 
 
 def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
-    return replace(one, name=other.name, count=other.count, min_count=other.min_count) == other
+    return replace(one, name="", count=0) == replace(other, name="", count=0)
 
 
 def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:
-    return replace(pod_set, name=name, count=count, min_count=None)
+    return replace(pod_set, name=name, count=count)
 
 
 def _announced(declared: dict[str, int], least: int) -> list[PodSetSpec]:

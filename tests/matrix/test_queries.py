@@ -23,6 +23,7 @@ GOAL = 12
 FEW, MANY = 3, 30
 # What may cost more, and why: each reads the whole snapshot, which is 14 queries however large.
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
+SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
 STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
 # Pages and, where they have them, their files.
 LISTS = {
@@ -34,6 +35,10 @@ LISTS = {
     f"/workloads/{ZEBU_RUNS}/": ("", "fragment"),
     "/nodes/": ("", "csv"),
     f"/nodes/{NODE}/": ("",),
+    "/fragments/": ("csv", "json"),
+    "/charts/fragments/": ("",),
+    "/flavors/": ("", "csv"),
+    "/flavors/h100-sxm/": ("",),
     "/borrowing/": ("", "csv"),
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
@@ -55,6 +60,8 @@ LISTS = {
     "/api/v1/cluster-queues/": ("",),
     "/api/v1/local-queues/": ("",),
     "/api/v1/flavors/": ("",),
+    "/api/v1/fragments/": ("",),
+    "/api/v1/topologies/": ("",),
     "/api/v1/prices/": ("",),
     f"/api/v1/bills/{MONTH}/": ("",),
 }

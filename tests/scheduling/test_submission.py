@@ -193,7 +193,7 @@ def test_a_level_is_a_label_its_last_part_or_a_tier(level: str, label: str | Non
 
 def test_a_short_level_name_is_stored_as_the_label() -> None:
     on_cluster(16, "kueue-topology-flavor", "volcano-queues")
-    rack = replace(ONE, topology=TopologySpec("required", "rack"), slice=None)
+    rack = replace(ONE, topology=TopologySpec("required", "rack"))
     spec = WorkloadSpec("ns-x", "job", (rack,), queue="team-datos")
 
     row = submit_workload(spec, actor=None).workload
@@ -203,7 +203,7 @@ def test_a_short_level_name_is_stored_as_the_label() -> None:
 
 def test_an_unknown_slice_level_is_named() -> None:
     on_cluster(16, "kueue-topology-flavor", "volcano-queues")
-    sliced = replace(ONE, slice=SliceSpec("floor", 1))
+    sliced = replace(ONE, slices=(SliceSpec("floor", 1),))
     spec = WorkloadSpec("ns-x", "job", (sliced,), queue="team-datos")
 
     codes = {d.code for d in check_workload(spec, load_world())}

@@ -34,11 +34,22 @@ class Order:
         """Return whether most entries are outdated, and a new order is cheaper."""
         return self._entries > self._most
 
-    def enter(self, number: int, pods: int) -> None:
-        """Note that the node has changed and can hold so many pods now."""
-        entry = self._rating.demerits[self._seen[number]], number
-        heappush(self._heaps.setdefault(pods, []), entry)
-        self._entries += 1
+    def enter(self, numbers: Iterable[int]) -> None:
+        """Note that these nodes have changed."""
+        seen, fits, demerits, heaps = (
+            self._seen,
+            self._rating.fits,
+            self._rating.demerits,
+            self._heaps,
+        )
+        for number in numbers:
+            hole = seen[number]
+            if pods := fits[hole]:
+                heap = heaps.get(pods)
+                if heap is None:
+                    heap = heaps[pods] = []
+                heappush(heap, (demerits[hole], number))
+                self._entries += 1
 
     def top(self, pods: int) -> Entry | None:
         """Return the best node of those that hold exactly so many pods."""

@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import kueue_load, openb
+from scheduling.bench import gang, kueue_load, openb
 from scheduling.bench.report import Report
+from scheduling.engine.terms import PlacementPolicy
 
 LOADS = ("baseline", "large_scale", "tas")
 
@@ -37,10 +38,17 @@ class Command(BaseCommand):
         pack.add_argument("--seeds", type=_numbers, default=openb.SEEDS, metavar="42,43")
         pack.add_argument("--json", action="store_true")
 
+        gangs = benches.add_parser("gang", help="gangs that come and go on a full cluster")
+        policies = tuple(PlacementPolicy)
+        gangs.add_argument("--policy", choices=policies, default=PlacementPolicy.BINPACK)
+        gangs.add_argument("--nodes", type=_numbers, default=(1_000, 10_000), metavar="1000,10000")
+        gangs.add_argument("--decisions", type=int, default=3_000)
+        gangs.add_argument("--json", action="store_true")
+
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the bench and print."""
-        run = self._kueue_load if options["name"] == "kueue-load" else self._openb
-        report = run(options)
+        runs = {"kueue-load": self._kueue_load, "openb": self._openb, "gang": self._gang}
+        report = runs[options["name"]](options)
         self.stdout.write(report.as_json() if options["json"] else report.as_table())
 
     def _kueue_load(self, options: dict[str, Any]) -> Report:
@@ -57,6 +65,10 @@ class Command(BaseCommand):
         path = self._path("openb", f"openb_pod_list_{options['list']}.csv")
         trace = openb.read_trace(path.parent, options["list"])
         return openb.bench(trace, options["policy"], options["seeds"])
+
+    def _gang(self, options: dict[str, Any]) -> Report:
+        policy = PlacementPolicy(options["policy"])
+        return gang.bench(policy, options["nodes"], options["decisions"])
 
     def _path(self, *parts: str) -> Path:
         path = Path(settings.SHARED_DATA, *parts)
