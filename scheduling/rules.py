@@ -21,13 +21,9 @@ from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, Workload
 from scheduling.engine.terms import DeviceLocality
-from scheduling.readers import (
-    affinity_of,
-    device_request_of,
-    minima_count,
-    tolerations_of,
-    topology_of,
-)
+from scheduling.gang_rules import check_gang, roles_of
+from scheduling.minima import has_minima, with_minima
+from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
 from scheduling.specs import PodSetSpec, WorkloadSpec, subject_of
 from scheduling.topology_rules import check_levels, check_together
 from scheduling.world import World
@@ -90,7 +86,7 @@ def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
     subject, said = subject_of(spec), list(check_devices(spec, world))
     spec = with_real_names(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
-    shape += [*_gang(spec), *_sizes_of_elastic(spec)]
+    shape += check_gang(spec)
     shape += [*_priority(spec, world), *check_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
@@ -181,38 +177,6 @@ def _amounts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
             yield _problem(where, "RESERVED_RESOURCE", resource="pods")
 
 
-def _gang(spec: WorkloadSpec) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the gang's minimum and its roles (G17, G18)."""
-    subject, counts = subject_of(spec), {p.name: p.count for p in spec.pod_sets}
-    pods, least = sum(counts.values()), spec.min_member
-    if least is not None and least > pods:
-        numbers = {"min_member": least, "pods": pods}
-        yield Diagnostic("GANG_LARGER_THAN_POD_COUNT", subject, "min_member", numbers)
-    for role, minimum in spec.role_minima.items():
-        path = f"role_minima[{role[:64]}]"
-        if role not in counts:
-            yield Diagnostic("ROLE_NOT_FOUND", subject, path, {"role": role[:64]})
-        elif minimum > counts[role]:
-            amounts: dict[str, str | int] = {
-                "role": role,
-                "minimum": minimum,
-                "pods": counts[role],
-            }
-            yield Diagnostic("ROLE_MINIMUM_ABOVE_COUNT", subject, path, amounts)
-    minima = sum(spec.role_minima.values())
-    if least is not None and minima > least:
-        sums = {"sum_of_minima": minima, "min_member": least}
-        yield Diagnostic("ROLE_MINIMA_EXCEED_GANG", subject, "role_minima", sums)
-
-
-def _sizes_of_elastic(spec: WorkloadSpec) -> Iterator[Diagnostic]:
-    """Yield where partial admission meets an elastic workload (``admission.md`` K36)."""
-    for index, pod_set in enumerate(spec.pod_sets):
-        if spec.elastic and pod_set.min_count not in (None, pod_set.count):
-            path, numbers = f"pod_sets[{index}].min_count", {"pod_set": pod_set.name}
-            yield Diagnostic("PARTIAL_AND_ELASTIC", subject_of(spec), path, numbers)
-
-
 # ---- the world -------------------------------------------------------------------------------
 def _priority(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     name = spec.priority_class
@@ -245,23 +209,19 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
     """Return the workload as the engine would see it, pending."""
     ceiling = spec.ceiling_queue
-    pod_sets, reducible = resolved(spec, world).pod_sets, _reducible(spec)
-    return Workload(
+    workload = Workload(
         key=subject_of(spec),
         name=f"{spec.namespace}/{spec.name}",
         queue=world.cluster_queue_of(spec),
         priority=0,
         created_at=world.snapshot.now,
-        pod_sets=tuple(_engine_pod_set(p, reducible=reducible) for p in pod_sets),
+        pod_sets=tuple(_engine_pod_set(p) for p in resolved(spec, world).pod_sets),
         ceiling_queue=ceiling if ceiling in world.snapshot.cluster_queues else None,
     )
+    return with_minima(workload, spec.min_member, spec.role_minima, roles_of(spec))
 
 
-def _reducible(spec: WorkloadSpec) -> bool:
-    return minima_count(spec.min_member, spec.pod_sets)
-
-
-def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
+def _engine_pod_set(spec: PodSetSpec) -> PodSet:
     return PodSet(
         name=spec.name,
         count=spec.count,
@@ -274,7 +234,6 @@ def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
             [(layer.level, layer.size) for layer in spec.slices],
             spec.group,
         ),
-        min_count=spec.min_count if reducible else None,
         affinity=affinity_of(spec.affinity),
         charges=charges_of(spec.requests),
         device=device_request_of(spec.requests, spec.device_locality, spec.device_memory_mib),
@@ -322,21 +281,19 @@ def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     """Yield a warning for each field that is kept and not yet acted on."""
     subject = subject_of(spec)
-    pods = sum(pod_set.count for pod_set in spec.pod_sets)
     paths = [
-        ("min_member", spec.min_member not in (None, pods) and (spec.min_member or 0) < pods),
         ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
         ("on_failure", spec.on_failure != ON_FAILURE[0]),
         ("max_retries", spec.max_retries is not None),
         ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
-    whole = not _reducible(spec)
+    grows = has_minima(spec.min_member, spec.role_minima, roles_of(spec))
+    whole = spec.min_member is not None and not grows
     for index, pod_set in enumerate(spec.pod_sets):
         path = f"pod_sets[{index}]"
         paths += [
             (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
-            (f"{path}.subgroup", pod_set.subgroup is not None),
         ]
     for path, asked in paths:
         if asked:

@@ -283,6 +283,8 @@ class Workload:
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
+    ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
+    sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
     """
 
     key: str
@@ -303,6 +305,7 @@ class Workload:
     replaces: str = ""
     min_member: int | None = None
     duration_s: float | None = None
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)

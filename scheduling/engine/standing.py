@@ -7,8 +7,9 @@ before the host names fewer pods on the nodes, because nobody knows which ones h
 Source: ``admission.md`` K37, K38, section 5 C.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
@@ -50,18 +51,19 @@ def resized(assignment: Assignment, pods: int) -> Assignment:
     return replace(assignment, count=pods, nodes=nodes, devices=left)
 
 
-def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:
-    """Return where ``pods`` of the pods stay: the nodes with the fewest are left first.
+def in_turn(nodes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the node of each pod, who leaves first in front.
 
-    Of nodes with equally many, the last by name is left first. So whole nodes come free. On a
-    node, the pods that came last leave first, and their devices with them.
+    The nodes with the fewest are left first, of equal ones the last by name: whole nodes come
+    free. On a node, the pods that came last leave first, and their devices with them.
     """
-    left = dict(nodes)
-    surplus = sum(left.values()) - pods
     for node in sorted(sorted(nodes, reverse=True), key=lambda name: nodes[name]):
-        if surplus <= 0:
-            break
-        going = min(surplus, left[node])
-        surplus -= going
-        left[node] -= going
+        yield from [node] * nodes[node]
+
+
+def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:
+    """Return where ``pods`` of the pods stay when the others leave :func:`in_turn`."""
+    left = dict(nodes)
+    for node in islice(in_turn(nodes), max(0, sum(left.values()) - pods)):
+        left[node] -= 1
     return {node: count for node, count in left.items() if count}

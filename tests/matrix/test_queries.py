@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parent / "query_counts.json"
 GOAL = 12
 FEW, MANY = 3, 30
-# What may cost more, and why: each reads the whole snapshot, which is 14 queries however large.
+# What may cost more, and why: each reads the whole snapshot, which is 15 queries however large.
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
 SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
 STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
