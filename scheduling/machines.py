@@ -12,6 +12,7 @@ from queues.access import Actor, actor_of, require
 from scheduling import charts, services
 from scheduling.forms import ReasonForm
 from scheduling.selectors import findings, flavors, fragments, nodes
+from scheduling.selectors.devices import device_rows
 
 
 @require_safe
@@ -52,6 +53,7 @@ def _show_node(
 ) -> HttpResponse:
     cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
     context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
+    context["devices"] = device_rows(actor, row.node)
     return render(request, "scheduling/node.html", context, status=status)
 
 
