@@ -238,6 +238,8 @@ def _workload(
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
+        stateless=row.stateless,
+        checkpoint_interval_s=row.checkpoint_interval_s,
     )
     return with_minima(workload, row.min_member, row.role_minima, roles_of(pod_sets))
 

@@ -1,6 +1,6 @@
-"""The rules of nodes, asked by every door alike."""
+"""The rules of nodes, asked by whoever reports or changes one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
@@ -14,10 +14,6 @@ from scheduling.specs import NodeSpec
 Pool = tuple[Mapping[str, str], Sequence[str]]
 
 
-def _problem(path: str, code: str, **numbers: Any) -> Problem:
-    return Diagnostic(code, "", path, numbers).as_problem()
-
-
 def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
     """Yield every problem of a node: names, labels, taints, and more offered than it has.
 
@@ -28,8 +24,7 @@ def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
     for index, taint in enumerate(spec.taints):
         yield from check_label_key(str(taint.get("key", "")), f"taints[{index}].key")
         if not labels.is_label_value(str(taint.get("value") or "")):
-            value, allowed = str(taint["value"])[:64], "a label value"
-            yield _problem(f"taints[{index}].value", "BAD_VALUE", value=value, allowed=allowed)
+            yield _one_of(f"taints[{index}].value", str(taint["value"]), ("a label value",))
     yield from _check_pools(spec, pools)
     for fault in faults_of(spec.labels, spec.annotations, spec.allocatable):
         yield _problem(fault.path, "BAD_GPU_FACTS", cause=fault.cause, **fault.numbers)
@@ -52,3 +47,11 @@ def _check_pools(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]
                 if level not in spec.labels:
                     numbers = {"flavor": flavor, "level": level}
                     yield _problem(f"labels[{level}]", "NODE_WITHOUT_LEVEL", **numbers)
+
+
+def _problem(path: str, code: str, **numbers: Any) -> Problem:
+    return Diagnostic(code, "", path, numbers).as_problem()
+
+
+def _one_of(path: str, value: str, allowed: Iterable[str]) -> Problem:
+    return _problem(path, "BAD_VALUE", value=value[:64], allowed=", ".join(allowed))

@@ -12,6 +12,7 @@ from scheduling.devices import devices_of
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
@@ -19,8 +20,6 @@ from scheduling.engine.snapshot import (
     Expression,
     FlavorQuotas,
     FlavorResource,
-    Fungibility,
-    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,

@@ -1,4 +1,4 @@
-"""The rules of workloads and nodes, asked by form, REST, manifest and command alike.
+"""The rules of workloads, asked by form, REST, manifest and command alike.
 
 ``check_workload`` yields every finding about a spec, errors and warnings, each with the path of
 the field in the spec. What can never run is judged by ``engine.diagnostics`` on the empty
@@ -20,7 +20,7 @@ from scheduling.device_rules import check_devices, with_real_names
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, Workload
-from scheduling.engine.terms import DeviceLocality
+from scheduling.engine.terms import DeviceLocality, StopPolicy
 from scheduling.gang_rules import check_gang, roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
@@ -202,8 +202,25 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     if not labels.matches(selector, world.doors.labels_of(spec.namespace)):
         numbers = {"queue": name, "namespace": spec.namespace}
         yield Diagnostic("NAMESPACE_NOT_ALLOWED", subject, "queue", numbers)
-    if cause := world.snapshot.cluster_queues[name].inactive:
+    if cause := world.snapshot.cluster_queues[name].inactive or _stop_of(spec, name, world):
         yield Diagnostic("QUEUE_CANNOT_ADMIT", subject, "queue", {"queue": name, "cause": cause})
+
+
+def _stop_of(spec: WorkloadSpec, name: str, world: World) -> str:
+    """Return the stop policy that keeps new work waiting: the queue's, or its door's (G19)."""
+    local = world.doors.local_queues.get((spec.namespace, spec.queue))
+    stops = [str(world.snapshot.cluster_queues[name].stop_policy)]
+    stops += [str(local.stop_policy)] if local else []
+    return next((stop for stop in stops if stop != StopPolicy.NONE), "")
+
+
+def without_answered(
+    found: Iterable[Diagnostic], spec: WorkloadSpec, world: World
+) -> Iterator[Diagnostic]:
+    """Return what a reader found less what the queue answers with a minimum runtime (G13)."""
+    queue = world.snapshot.cluster_queues.get(world.cluster_queue_of(spec) or "")
+    is_safe = queue is not None and queue.minimum_runtime.seconds > 0
+    return (d for d in found if not (is_safe and d.code == "RESTART_WITHOUT_MIN_RUNTIME"))
 
 
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
@@ -282,11 +299,9 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     """Yield a warning for each field that is kept and not yet acted on."""
     subject = subject_of(spec)
     paths = [
-        ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
         ("on_failure", spec.on_failure != ON_FAILURE[0]),
         ("max_retries", spec.max_retries is not None),
-        ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
     grows = has_minima(spec.min_member, spec.role_minima, roles_of(spec))
     whole = spec.min_member is not None and not grows

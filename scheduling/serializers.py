@@ -205,6 +205,13 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
         )
 
 
+class NodeChangeInput(serializers.Serializer[Any]):
+    """What changes of a machine: whether new pods may come."""
+
+    schedulable = serializers.BooleanField()
+    reason = serializers.CharField(max_length=500, required=False)
+
+
 # ---- what a client sends: for the schema; ``scheduling.workload_body`` reads it
 class TopologyInput(serializers.Serializer[Any]):
     """Where pods stand together."""

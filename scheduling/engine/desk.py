@@ -13,7 +13,7 @@ from scheduling.engine.gates import Why
 from scheduling.engine.growth import heir, merged
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Move, Shrink
-from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.snapshot import Admission, Assignment, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
@@ -34,6 +34,7 @@ class Desk:
         self._grown: dict[str, int] = {}
         self.lost: frozenset[str] = frozenset()  # gangs that lack pods whose nodes are gone
         self._stirred: set[QuotaKey] = set()
+        self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         state.newcomers.open()
         self._before = self._counted()
@@ -202,6 +203,17 @@ class Desk:
             self._stirred.add(queue)
         return parts
 
+    def newly_running(self) -> list[Workload]:
+        """Return who was admitted in this cycle, as it runs from now on; no grown copies."""
+        state = self.state
+        return [
+            replace(
+                state.workloads[move.workload], admission=Admission(state.now, move.assignments)
+            )
+            for move in self.moves
+            if isinstance(move, Admit) and not move.replaces
+        ]
+
     def stirred(self) -> set[QuotaKey]:
         """Return the queues that have gained or lost work since the last question."""
         stirred, self._stirred = self._stirred, set()
@@ -225,6 +237,7 @@ class Desk:
                 case Evict():
                     state.dismiss(move)
         state.replaced.clear()
+        state.reservations.count(state.now)
         state.yields.settle()
         state.settle_use()
         for name, count in self._counted().items():
@@ -248,6 +261,7 @@ class Desk:
         return {
             "newcomers_seated": state.newcomers.seatings,
             "nodes_scanned": state.atlas.scanned,
+            "forecasts": state.forecasts,
             "pod_sets_tried": state.assigner.steps,
             "trials": state.preemptor.trials,
         }

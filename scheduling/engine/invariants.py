@@ -16,6 +16,7 @@ from scheduling.engine.invariants_topology import scattered
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.regrowth import came_back
+from scheduling.engine.reservation_laws import broken_reservations
 from scheduling.engine.snapshot import (
     NOTHING,
     Admission,
@@ -49,7 +50,8 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.copies_replace_lawfully,
         lambda: broken_gangs(snapshot, plan),
     )
-    return tuple(sentence for law in laws for sentence in law())
+    found = [sentence for law in laws for sentence in law()]
+    return (*found, *broken_reservations(snapshot, plan))
 
 
 class _World:
