@@ -12,6 +12,7 @@ from scheduling.engine.regrowth import has_room
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
+from scheduling.engine.surplus import add_surplus
 from scheduling.engine.terms import (
     BlockerCode,
     EvictionReason,
@@ -53,7 +54,8 @@ def advance(state: State, now: float) -> Desk:
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
     _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
     _drain(desk, _line_up(state))  # 5. head by head, until nobody fits any more
-    desk.close()  # 6. let the books be as decided
+    add_surplus(desk)  # 6. gangs get what they ask for above their minima
+    desk.close()  # 7. let the books be as decided
     return desk
 
 
@@ -185,11 +187,9 @@ def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> 
         desk.move(entry.moved)
         desk.admit(workload, entry.assignments)
         return
-    for victim in entry.victims:
-        desk.evict_for(workload, victim)
-    if entry.victims:
+    victims = desk.make_room(workload, entry.victims)
+    if victims:
         desk.shield(workload)
-        victims = {victim.workload.key for victim in entry.victims}
         victims.update(claim.victims if claim else ())
         claims.make(workload, entry.assignments, victims, desk.state.now)
     elif claim:
