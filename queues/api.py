@@ -3,8 +3,10 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
@@ -15,22 +17,39 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gpuplatform.common.consequences import watch_change
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
+from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
 from queues import descriptions, selectors
 from queues.access import Actor, HasScope, actor_of, demand, demand_visible
-from queues.bodies import read_cluster_queue, read_cohort
+from queues.bodies import read_cluster_queue, read_cohort, read_flavor, read_topology
 from queues.choices import Fairness
-from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team
+from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team, Topology
 from queues.models.fields import Versioned
 from queues.selectors import fairness_above
-from queues.serializers import ClusterQueueSerializer, CohortSerializer, as_answer
-from queues.services import save_cluster_queue, save_cohort
+from queues.serializers import (
+    ClusterQueueSerializer,
+    CohortSerializer,
+    FlavorSerializer,
+    TopologySerializer,
+    as_answer,
+)
+from queues.services import save_cluster_queue, save_cohort, save_flavor, save_topology
 
 Row = TypeVar("Row", bound=Versioned)
-# Gets the version that was seen, and whether the object is there already.
-Save: TypeAlias = Callable[[int | None, bool], Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper(Generic[Row]):
+    """How a body becomes a row: ``read(name, body, changes=)``, then ``save`` of what was read."""
+
+    read: Callable[..., Any]
+    save: Callable[..., Row]
+
+
 # People leave the quotation marks out; nothing else can be meant.
 _ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
 
@@ -82,6 +101,7 @@ class _List(_Rows[Row]):
 
 class _Detail(_Rows[Row]):
     lookup: ClassVar[tuple[str, ...]] = ("name",)
+    parameters = {"PUT": ("dry_run",)}
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, **names: str) -> Response:
@@ -92,16 +112,28 @@ class _Detail(_Rows[Row]):
         """Return ``row`` with its ETag."""
         return Response(self.answer(row), code, headers={"ETag": f'"v{row.version}"'})
 
-    def write(self, request: Request, name: str, save: Save[Row]) -> Response:
-        """Let an editor of quotas ``save`` the object; warnings are told beside it."""
-        actor = actor_of(request)
+    def write(self, request: Request, name: str, keeper: Keeper[Row]) -> Response:
+        """Let an editor of quotas save the object; what that means is told beside it.
+
+        A dry run decides and tells the same, and keeps nothing.
+        """
+        actor, only_asked = actor_of(request), is_dry_run(request)
         found = self.rows(actor).filter(name=name).first()
         if not actor.may_edit_quota:
             demand_visible(found is not None)
             demand(False)
-        row = save(_seen_version(request, actor, found), found is not None)
+        seen = _seen_version(request, actor, found)
+        spec = keeper.read(name, request.data, changes=found is not None)
+        with transaction.atomic():
+            told = watch_change(spec)
+            row = keeper.save(spec, actor=actor.user, if_version=seen)
+            warnings = [warning.as_json() for warning in (*self.doubts(row), *told())]
+            would_be = self.answer(row)
+            transaction.set_rollback(only_asked)
+        if only_asked:
+            return Response(would_be | {"dry_run": True, "warnings": warnings})
         response = self.tagged(row, status.HTTP_200_OK if found else status.HTTP_201_CREATED)
-        response.data["warnings"] = [warning.as_json() for warning in self.doubts(row)]
+        response.data["warnings"] = warnings
         return response
 
     def doubts(self, row: Row) -> list[Diagnostic]:
@@ -172,15 +204,12 @@ class CohortList(_Cohorts, _List[Cohort]):
 class CohortDetail(_Cohorts, _Detail[Cohort]):
     """``GET`` and ``PUT /cohorts/<name>/``."""
 
-    @extend_schema(request=CohortSerializer, responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(
+        request=CohortSerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+    )
     def put(self, request: Request, name: str) -> Response:
         """Make the cohort be what the body says."""
-
-        def save(seen: int | None, changes: bool) -> Cohort:
-            spec = read_cohort(name, request.data, changes=changes)
-            return save_cohort(spec, actor=actor_of(request).user, if_version=seen)
-
-        return self.write(request, name, save)
+        return self.write(request, name, Keeper(read_cohort, save_cohort))
 
     def doubts(self, row: Cohort) -> list[Diagnostic]:
         """Return whether the parent is no more than a name, and the weight no more than kept."""
@@ -204,15 +233,12 @@ class ClusterQueueList(_ClusterQueues, _List[ClusterQueue]):
 class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
     """``GET`` and ``PUT /cluster-queues/<name>/``."""
 
-    @extend_schema(request=ClusterQueueSerializer, responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(
+        request=ClusterQueueSerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+    )
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
-
-        def save(seen: int | None, changes: bool) -> ClusterQueue:
-            spec = read_cluster_queue(name, request.data, changes=changes)
-            return save_cluster_queue(spec, actor=actor_of(request).user, if_version=seen)
-
-        return self.write(request, name, save)
+        return self.write(request, name, Keeper(read_cluster_queue, save_cluster_queue))
 
     def doubts(self, row: ClusterQueue) -> list[Diagnostic]:
         """Return whether the cohort is no more than a name, and the weight no more than kept."""
@@ -254,4 +280,36 @@ class FlavorList(_Flavors, _List[ResourceFlavor]):
 
 
 class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
-    """``GET /flavors/<name>/``."""
+    """``GET`` and ``PUT /flavors/<name>/``."""
+
+    @extend_schema(
+        request=FlavorSerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Make the flavor be what the body says."""
+        return self.write(request, name, Keeper(read_flavor, save_flavor))
+
+
+class _Topologies:
+    def rows(self, actor: Actor) -> QuerySet[Topology]:
+        del actor  # how near nodes are is everybody's
+        return selectors.all_topologies()
+
+    def spec(self, row: Topology) -> object:
+        return descriptions.describe_topology(row)
+
+
+@extend_schema_view(get=extend_schema(operation_id="topologies_list"))
+class TopologyList(_Topologies, _List[Topology]):
+    """``GET /topologies/``."""
+
+
+class TopologyDetail(_Topologies, _Detail[Topology]):
+    """``GET`` and ``PUT /topologies/<name>/``."""
+
+    @extend_schema(
+        request=TopologySerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Make the topology be what the body says."""
+        return self.write(request, name, Keeper(read_topology, save_topology))

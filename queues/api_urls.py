@@ -23,4 +23,6 @@ urlpatterns = [
     ),
     path("flavors/", api.FlavorList.as_view(), name="api-flavors"),
     path("flavors/<str:name>/", api.FlavorDetail.as_view(), name="api-flavor"),
+    path("topologies/", api.TopologyList.as_view(), name="api-topologies"),
+    path("topologies/<str:name>/", api.TopologyDetail.as_view(), name="api-topology"),
 ]

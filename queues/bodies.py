@@ -21,6 +21,7 @@ from queues.choices import (
     Fairness,
     FlavorPreference,
     FlavorSearch,
+    PlacementPolicy,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
@@ -32,20 +33,25 @@ from queues.specs import (
     ClusterQueueSpec,
     CohortSpec,
     FlavorQuotasSpec,
+    FlavorSpec,
     FungibilitySpec,
     PreemptionSpec,
     QuotaSpec,
     ResourceGroupSpec,
+    TaintSpec,
+    TolerationSpec,
+    TopologySpec,
 )
 
 QUEUE_FIELDS = ["queueing_strategy", "stop_policy", "fair_weight", "preemption"]
 QUEUE_FIELDS += ["reclaimable", "undeclared", "fungibility", "minimum_runtime_s"]
 QUEUE_FIELDS += ["yields_to_own", "admission_order", "priority_first", "carried"]
 FUNGIBILITY_FIELDS = ["when_can_borrow", "when_can_preempt", "preference"]
+FLAVOR_FIELDS = ["node_taints", "tolerations", "topology", "policy"]
 COHORT_FIELDS = ["fair_weight", "fairness", "quota_source"]
 PREEMPTION_FIELDS = ["within_cluster_queue", "reclaim_within_cohort", "borrow_within_cohort"]
 INT32_MIN = -(2**31)
-Spec = TypeVar("Spec", ClusterQueueSpec, CohortSpec)
+Spec = TypeVar("Spec", ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec)
 
 
 def read_cluster_queue(name: str, body: Any, *, changes: bool) -> ClusterQueueSpec:
@@ -105,6 +111,62 @@ def read_cohort(name: str, body: Any, *, changes: bool) -> CohortSpec:
         )
 
     return _read("Cohort", name, body, read)
+
+
+def read_flavor(name: str, body: Any, *, changes: bool) -> FlavorSpec:
+    """Return the spec of the flavor ``name``; ``changes`` one that is there already.
+
+    Raises:
+        Rejected: wrong types, missing or unknown fields; each with its path.
+    """
+
+    def read(fields: Fields) -> FlavorSpec:
+        _need_word(fields, "node_labels", *(FLAVOR_FIELDS if changes else ()))
+        return FlavorSpec(
+            name=name,
+            node_labels=fields.labels("node_labels"),
+            node_taints=tuple(_taint(row) for row in fields.children("node_taints")),
+            tolerations=tuple(_toleration(row) for row in fields.children("tolerations")),
+            topology=fields.text("topology"),
+            policy=fields.choice("policy", PlacementPolicy.values, PlacementPolicy.FRAGMENTATION),
+        )
+
+    return _read("ResourceFlavor", name, body, read)
+
+
+def _taint(row: Fields) -> TaintSpec:
+    spec = TaintSpec(
+        row.text("key", required=True), row.text("value"), row.text("effect", "NoSchedule")
+    )
+    row.close()
+    return spec
+
+
+def _toleration(row: Fields) -> TolerationSpec:
+    spec = TolerationSpec(
+        key=row.text("key"),
+        operator=row.text("operator", "Equal"),
+        value=row.text("value"),
+        effect=row.text("effect"),
+        seconds=row.integer("seconds"),
+    )
+    row.close()
+    return spec
+
+
+def read_topology(name: str, body: Any, *, changes: bool) -> TopologySpec:
+    """Return the spec of the topology ``name``; its levels are its whole promise.
+
+    Raises:
+        Rejected: wrong types, missing or unknown fields; each with its path.
+    """
+    del changes
+
+    def read(fields: Fields) -> TopologySpec:
+        _need(fields, "levels")
+        return TopologySpec(name, tuple(fields.texts("levels")))
+
+    return _read("Topology", name, body, read)
 
 
 def _read(kind: str, name: str, body: Any, read: Callable[[Fields], Spec]) -> Spec:

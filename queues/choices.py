@@ -89,6 +89,17 @@ class FlavorPreference(models.TextChoices):
     PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing", _("evict rather than borrow")
 
 
+class PlacementPolicy(models.TextChoices):
+    """Which of the nodes that fit a pod it takes; spelled as the engine does (``terms``)."""
+
+    FRAGMENTATION = (
+        "fragmentation",
+        _("where least becomes useless to what usually comes"),
+    )
+    BINPACK = "binpack", _("the fullest node first")
+    SPREAD = "spread", _("the emptiest node first")
+
+
 class AdmissionOrder(models.TextChoices):
     """In which order a queue looks at the work that waits in it."""
 

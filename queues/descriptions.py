@@ -92,6 +92,7 @@ def describe_flavor(row: ResourceFlavor) -> FlavorSpec:
         node_taints=tuple(TaintSpec(**taint) for taint in row.node_taints),
         tolerations=tuple(TolerationSpec(**toleration) for toleration in row.tolerations),
         topology=row.topology,
+        policy=row.policy,
     )
 
 

@@ -1,4 +1,4 @@
-"""The editors of teams, cohorts and cluster queues: one walk for all three.
+"""The editors of teams, cohorts, queues, flavors and topologies: one walk for all of them.
 
 A refusal puts each problem at its field. Somebody else's faster edit is answered with 412 and
 the values of both sides; what was typed stays in the form, which then applies to the version
@@ -20,19 +20,28 @@ from gpuplatform.common.consequences import watch_change
 from gpuplatform.common.problems import Rejected, Stale
 from queues import merging, pages
 from queues.access import actor_of, require
-from queues.descriptions import describe_cluster_queue, describe_cohort, describe_team
+from queues.descriptions import (
+    describe_cluster_queue,
+    describe_cohort,
+    describe_flavor,
+    describe_team,
+    describe_topology,
+)
 from queues.forms import (
     CohortForm,
     EditForm,
+    FlavorForm,
     QueueForm,
     QuotaRows,
     TeamForm,
+    TopologyForm,
     add_problems,
     form_problems,
     quota_rows,
 )
-from queues.models import ClusterQueue, Cohort, Team
+from queues.models import ClusterQueue, Cohort, ResourceFlavor, Team, Topology
 from queues.services.cohorts import save_cohort
+from queues.services.flavors import save_flavor, save_topology
 from queues.services.queues import save_cluster_queue
 from queues.services.teams import save_team
 from queues.specs import ResourceGroupSpec, TeamSpec
@@ -46,7 +55,7 @@ form_page = require_http_methods(["GET", "HEAD", "POST"])
 class Editing:
     """One edit: the row as it is (None: a new one), the form, and how to save what it asks for."""
 
-    kind: str  # team | cohort | queue: also the name of the page to go back to
+    kind: str  # team | cohort | queue | flavor | topology: also the page to go back to
     row: Any
     spec: Any  # of the row as it is now; None for a new one
     form: EditForm
@@ -147,7 +156,7 @@ def _required(row: Any) -> Any:
     return row
 
 
-# ---- the three editors -------------------------------------------------------------------------
+# ---- the editors -------------------------------------------------------------------------------
 
 
 @form_page
@@ -214,3 +223,34 @@ def cohort_edit(request: HttpRequest, name: str = "") -> HttpResponse:
     wanted = lambda current: form.to_spec(rows.groups(), current)  # noqa: E731
     shown = CohortForm.initial_of
     return answer(request, Editing("cohort", row, spec, form, shown, wanted, save_cohort, rows))
+
+
+@form_page
+@require(may_edit)
+def flavor_edit(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Edit a kind of node; without a name, a new one."""
+    row = _required(ResourceFlavor.objects.filter(name=name).first()) if name else None
+    spec = describe_flavor(row) if row else None
+    form = FlavorForm(
+        request.POST or None,
+        initial=_start(row, spec, FlavorForm.initial_of(spec)),
+        is_new=row is None,
+        topologies=pages.topology_choices(),
+    )
+    shown = FlavorForm.initial_of
+    return answer(request, Editing("flavor", row, spec, form, shown, form.to_spec, save_flavor))
+
+
+@form_page
+@require(may_edit)
+def topology_edit(request: HttpRequest, name: str = "") -> HttpResponse:
+    """Edit a topology; without a name, a new one."""
+    known = Topology.objects.prefetch_related("levels")
+    row = _required(known.filter(name=name).first()) if name else None
+    spec = describe_topology(row) if row else None
+    initial = _start(row, spec, TopologyForm.initial_of(spec))
+    form = TopologyForm(request.POST or None, initial=initial, is_new=row is None)
+    shown = TopologyForm.initial_of
+    return answer(
+        request, Editing("topology", row, spec, form, shown, form.to_spec, save_topology)
+    )

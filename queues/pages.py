@@ -27,6 +27,7 @@ from queues.models import (
     Namespace,
     ResourceFlavor,
     Team,
+    Topology,
     User,
 )
 
@@ -153,6 +154,11 @@ def person_cells(people: Iterable[User]) -> Iterable[dict[str, Any]]:
 def flavor_choices() -> list[tuple[str, str]]:
     """Return the flavors that a quota row may name."""
     return [(name, name) for name in ResourceFlavor.objects.values_list("name", flat=True)]
+
+
+def topology_choices() -> list[tuple[str, str]]:
+    """Return the topologies that a flavor may name."""
+    return [(name, name) for name in Topology.objects.values_list("name", flat=True)]
 
 
 def resource_choices() -> list[str]:

@@ -18,6 +18,7 @@ from queues.choices import (
     Fairness,
     FlavorPreference,
     FlavorSearch,
+    PlacementPolicy,
     QueueingStrategy,
     QuotaSource,
     ReclaimWithinCohort,
@@ -26,6 +27,7 @@ from queues.choices import (
     WithinClusterQueue,
 )
 from queues.descriptions import as_json
+from queues.rules.flavors import EFFECTS
 
 AMOUNTS = ("nominal", "borrowing_limit", "lending_limit")
 
@@ -117,6 +119,42 @@ class ClusterQueueSerializer(serializers.Serializer[Any]):
     )
     priority_first = serializers.BooleanField(default=False)
     carried = serializers.DictField(default=dict)
+
+
+class TaintSerializer(serializers.Serializer[Any]):
+    """A mark on nodes that keeps pods away."""
+
+    key = serializers.CharField(max_length=317)
+    value = serializers.CharField(max_length=63, allow_blank=True, default="")
+    effect = serializers.ChoiceField(EFFECTS, default="NoSchedule")
+
+
+class TolerationSerializer(serializers.Serializer[Any]):
+    """Permission to use tainted nodes; an empty effect means every effect."""
+
+    key = serializers.CharField(max_length=317, allow_blank=True, default="")
+    operator = serializers.ChoiceField(("Equal", "Exists"), default="Equal")
+    value = serializers.CharField(max_length=63, allow_blank=True, default="")
+    effect = serializers.ChoiceField(("", *EFFECTS), default="")
+    seconds = serializers.IntegerField(allow_null=True, default=None)
+
+
+class FlavorSerializer(serializers.Serializer[Any]):
+    """A flavor as REST clients write it."""
+
+    node_labels = serializers.DictField(child=serializers.CharField(max_length=63))
+    node_taints = TaintSerializer(many=True, default=list)
+    tolerations = TolerationSerializer(many=True, default=list)
+    topology = serializers.CharField(max_length=253, allow_blank=True, default="")
+    policy = serializers.ChoiceField(
+        PlacementPolicy.choices, default=PlacementPolicy.FRAGMENTATION.value
+    )
+
+
+class TopologySerializer(serializers.Serializer[Any]):
+    """A topology as REST clients write it: node labels, outermost first."""
+
+    levels = serializers.ListField(child=serializers.CharField(max_length=317))
 
 
 def as_answer(spec: Any) -> dict[str, Any]:

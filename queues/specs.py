@@ -51,13 +51,14 @@ class TolerationSpec:
 
 @dataclass(frozen=True, slots=True)
 class FlavorSpec:
-    """The desired state of one ResourceFlavor."""
+    """The desired state of one ResourceFlavor; ``policy``: which of its nodes a pod takes."""
 
     name: str
     node_labels: Mapping[str, str] = field(default_factory=dict)
     node_taints: tuple[TaintSpec, ...] = ()
     tolerations: tuple[TolerationSpec, ...] = ()
     topology: str = ""
+    policy: str = "fragmentation"
 
 
 @dataclass(frozen=True, slots=True)

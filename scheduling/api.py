@@ -8,6 +8,7 @@ import django_filters
 from django.db.models import Prefetch, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, get_object_or_404
@@ -24,6 +25,7 @@ from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.scaling import change_workload
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
+from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.serializers import (
     NodeSerializer,
     WorkloadChangeInput,
@@ -169,3 +171,16 @@ class NodesView(CheckedView, ListAPIView[Node]):
         for name in ("ready", "schedulable"):
             truth(request, name)
         return super().get(request, *args, **kwargs)
+
+
+class FragmentsView(CheckedView):
+    """``/api/v1/fragments/``: how usable free GPUs are, by flavor and kind of GPU."""
+
+    permission_classes = (HasScope,)
+
+    @extend_schema(operation_id="fragments_list", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """Return what is free, usable and stranded, and the largest gangs that fit now."""
+        del request  # what is free is everybody's
+        found = [fragment_json(piece) for piece in read_fragments()]
+        return Response({"results": found})

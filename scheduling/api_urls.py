@@ -2,10 +2,11 @@
 
 from django.urls import URLPattern, path
 
-from scheduling.api import NodesView, WorkloadsView, WorkloadView
+from scheduling.api import FragmentsView, NodesView, WorkloadsView, WorkloadView
 
 urlpatterns: list[URLPattern] = [
     path("workloads/", WorkloadsView.as_view(), name="api-workloads"),
     path("workloads/<uuid:uid>/", WorkloadView.as_view(), name="api-workload"),
     path("nodes/", NodesView.as_view(), name="api-nodes"),
+    path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

@@ -8,6 +8,8 @@ from django.utils.translation import gettext
 
 from gpuplatform.common import figures
 from gpuplatform.common.figures import Figure
+from scheduling.engine.fragments import Fragments, Stranded
+from scheduling.selectors.fragments import in_gpus
 from scheduling.selectors.history import Borrower, HourlyUse, by_day
 
 MOST_SERIES = 8  # further borrowers are drawn as one
@@ -81,3 +83,61 @@ def use_head() -> list[str]:
 def borrowed_head() -> list[str]:
     """Return the columns of :func:`borrowed_table`."""
     return [gettext("Queue"), gettext("GPU-hours borrowed"), gettext("Most at once")]
+
+
+OUT_OF_SERVICE = (Stranded.NOT_READY, Stranded.CORDONED, Stranded.TAINT)
+
+
+def fragments_figure(theme: str, found: Sequence[Fragments]) -> Figure:
+    """Return free GPUs of each flavor as one bar: usable, stranded, out of service."""
+    names = [_bar_name(piece, found) for piece in reversed(found)]
+    parts = [_parts(piece) for piece in reversed(found)]
+    labels = (gettext("usable"), gettext("stranded"), gettext("out of service"))
+    traces = [
+        _lying(figures.bar(theme, role, names, [float(in_gpus(p[i])) for p in parts], label))
+        for i, (role, label) in enumerate(zip(("used", "borrowed", "idle"), labels, strict=True))
+    ]
+    return figures.figure(
+        theme,
+        traces,
+        x_title=gettext("free GPUs"),
+        y_title="",
+        view="fragments",
+        hovermode="y unified",
+        height=120 + 40 * len(names),
+    )
+
+
+def _lying(trace: dict[str, Any]) -> dict[str, Any]:
+    """Turn a bar on its side: long names stand beside it, not under it."""
+    turned = {"x": trace["y"], "y": trace["x"], "orientation": "h"}
+    return {**trace, **turned, "hovertemplate": "%{x}"}
+
+
+def _bar_name(piece: Fragments, found: Sequence[Fragments]) -> str:
+    alone = sum(other.flavor == piece.flavor for other in found) == 1
+    return piece.flavor if alone else f"{piece.flavor} {piece.resource.rsplit('/', 1)[-1]}"
+
+
+def _parts(piece: Fragments) -> tuple[int, int, int]:
+    out = sum(piece.stranded.get(cause, 0) for cause in OUT_OF_SERVICE)
+    return piece.usable, piece.free - piece.usable - out, out
+
+
+def fragments_head() -> list[str]:
+    """Return the columns of :func:`fragments_table`."""
+    return [
+        gettext("Flavor"),
+        gettext("Free GPUs"),
+        gettext("Usable"),
+        gettext("Stranded"),
+        gettext("Out of service"),
+    ]
+
+
+def fragments_table(found: Sequence[Fragments]) -> list[list[str]]:
+    """Return the table beside the figure; [] where nothing is there to be free."""
+    return [
+        [_bar_name(piece, found), *(f"{in_gpus(n)}" for n in (piece.free, *_parts(piece)))]
+        for piece in found
+    ]

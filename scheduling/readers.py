@@ -22,6 +22,8 @@ from scheduling.engine.snapshot import (
     Preemption,
     Quota,
     ResourceGroup,
+    SliceLayer,
+    TopologyRequest,
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
@@ -29,9 +31,11 @@ from scheduling.engine.terms import (
     FlavorPreference,
     FlavorSearch,
     Operator,
+    PlacementPolicy,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
+    TopologyMode,
     Undeclared,
     WithinClusterQueue,
 )
@@ -64,12 +68,15 @@ def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, 
     )
 
 
-def minima_count(min_member: int | None, pod_sets: Iterable[Any]) -> bool:
-    """Return whether pod sets may be granted their minima alone.
-
-    They may not where the gang as a whole needs more pods than that.
-    """
-    return min_member is None or min_member <= sum(p.min_count or p.count for p in pod_sets)
+def topology_of(
+    mode: str, level: str | None, slices: Iterable[tuple[str, int]], group: str
+) -> TopologyRequest | None:
+    """Return a topology request from what specs and rows hold of it; None: none is made."""
+    layers = tuple(SliceLayer(*layer) for layer in slices)
+    if not (mode or layers or group):
+        return None
+    asked = TopologyMode(mode) if mode else TopologyMode.UNCONSTRAINED
+    return TopologyRequest(asked, level or None, group=group, slices=layers)
 
 
 def affinity_of(terms: Iterable[Iterable[Mapping[str, Any]]]) -> tuple[Term, ...]:
@@ -88,6 +95,7 @@ def flavor_of(row: promises.ResourceFlavor) -> Flavor:
         node_taints=taints_of(row.node_taints),
         tolerations=tolerations_of(row.tolerations),
         topology=row.topology or None,
+        policy=PlacementPolicy(row.policy),
     )
 
 

@@ -18,11 +18,13 @@ from queues.rules.words import check_amount, check_label_key, check_labels, chec
 from scheduling.charging import charges_of
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
-from scheduling.engine.snapshot import PodSet, TopologyRequest, Workload
-from scheduling.engine.terms import TopologyMode
-from scheduling.readers import affinity_of, minima_count, tolerations_of
-from scheduling.specs import NodeSpec, PodSetSpec, TopologySpec, WorkloadSpec
-from scheduling.world import TIER, World
+from scheduling.engine.snapshot import PodSet, Workload
+from scheduling.gang_rules import check_gang, roles_of
+from scheduling.minima import has_minima, with_minima
+from scheduling.readers import affinity_of, tolerations_of, topology_of
+from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
+from scheduling.topology_rules import check_levels, check_together
+from scheduling.world import World
 
 MOST_POD_SETS = 18
 MOST_PODS = 100_000
@@ -61,19 +63,17 @@ def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
     """Return the spec with each topology level spelled as the node label that it means."""
     queue = world.cluster_queue_of(spec)
 
+    def label(level: str) -> str:
+        return world.level_of(level, queue) or level
+
     def spelled(pod_set: PodSetSpec) -> PodSetSpec:
         asked = pod_set.topology
-        label = world.level_of(asked.level, queue) if asked and asked.level else None
-        if asked is None or label is None:
-            return pod_set
-        return replace(pod_set, topology=TopologySpec(asked.mode, label))
+        if asked is not None and asked.level:
+            asked = replace(asked, level=label(asked.level))
+        slices = tuple(replace(layer, level=label(layer.level)) for layer in pod_set.slices)
+        return replace(pod_set, topology=asked, slices=slices)
 
     return replace(spec, pod_sets=tuple(spelled(pod_set) for pod_set in spec.pod_sets))
-
-
-def subject_of(spec: WorkloadSpec) -> str:
-    """Return how findings name the workload: ``Kind/namespace/name``."""
-    return f"{spec.kind}/{spec.namespace}/{spec.name}"
 
 
 def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
@@ -83,8 +83,8 @@ def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
     """
     subject = subject_of(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
-    shape += [*_gang(spec), *_sizes_of_elastic(spec)]
-    shape += [*_priority(spec, world), *_levels(spec, world)]
+    shape += check_gang(spec)
+    shape += [*_priority(spec, world), *check_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
     found = [] if broken else _feasible(spec, world)
@@ -117,6 +117,7 @@ def check_shape(spec: WorkloadSpec) -> Iterator[Problem]:
             "pod_sets", "TOO_MANY_POD_SETS", pod_sets=len(spec.pod_sets), limit=MOST_POD_SETS
         )
     yield from _pod_sets(spec)
+    yield from check_together(spec)
 
 
 def _problem(path: str, code: str, **numbers: Any) -> Problem:
@@ -139,7 +140,6 @@ def _pod_sets(spec: WorkloadSpec) -> Iterator[Problem]:
         yield from check_labels(pod_set.node_selector, f"{path}.node_selector")
         if pod_set.device_locality not in LOCALITIES:
             yield _one_of(f"{path}.device_locality", pod_set.device_locality, LOCALITIES)
-        yield from _topology(pod_set, f"{path}.topology")
     pods = sum(max(0, pod_set.count) for pod_set in spec.pod_sets)
     if pods > MOST_PODS:
         yield _problem("pod_sets", "POD_COUNT", pod_set=spec.name, pods=pods, limit=MOST_PODS)
@@ -161,13 +161,6 @@ def _counts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
             "pods": count,
         }
         yield _problem(f"{path}.subgroup", "SUBGROUP_TOO_LARGE", **numbers)
-    if pod_set.slice is not None and not 1 <= pod_set.slice.size <= max(1, count):
-        numbers = {
-            "pod_set": pod_set.name,
-            "needed_pods": pod_set.slice.size,
-            "pods": count,
-        }
-        yield _problem(f"{path}.slice.size", "SUBGROUP_TOO_LARGE", **numbers)
 
 
 def _amounts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
@@ -181,69 +174,12 @@ def _amounts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
             yield _problem(where, "RESERVED_RESOURCE", resource="pods")
 
 
-def _topology(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
-    asked = pod_set.topology
-    if asked is None:
-        return
-    modes = [mode.value for mode in TopologyMode]
-    if asked.mode not in modes:
-        yield _one_of(f"{path}.mode", asked.mode, modes)
-    elif asked.mode != TopologyMode.UNCONSTRAINED and not asked.level:
-        yield _problem(f"{path}.level", "TOPOLOGY_LEVEL_MISSING")
-
-
-def _gang(spec: WorkloadSpec) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the gang's minimum and its roles (G17, G18)."""
-    subject, counts = subject_of(spec), {p.name: p.count for p in spec.pod_sets}
-    pods, least = sum(counts.values()), spec.min_member
-    if least is not None and least > pods:
-        numbers = {"min_member": least, "pods": pods}
-        yield Diagnostic("GANG_LARGER_THAN_POD_COUNT", subject, "min_member", numbers)
-    for role, minimum in spec.role_minima.items():
-        path = f"role_minima[{role[:64]}]"
-        if role not in counts:
-            yield Diagnostic("ROLE_NOT_FOUND", subject, path, {"role": role[:64]})
-        elif minimum > counts[role]:
-            amounts: dict[str, str | int] = {
-                "role": role,
-                "minimum": minimum,
-                "pods": counts[role],
-            }
-            yield Diagnostic("ROLE_MINIMUM_ABOVE_COUNT", subject, path, amounts)
-    minima = sum(spec.role_minima.values())
-    if least is not None and minima > least:
-        sums = {"sum_of_minima": minima, "min_member": least}
-        yield Diagnostic("ROLE_MINIMA_EXCEED_GANG", subject, "role_minima", sums)
-
-
-def _sizes_of_elastic(spec: WorkloadSpec) -> Iterator[Diagnostic]:
-    """Yield where partial admission meets an elastic workload (``admission.md`` K36)."""
-    for index, pod_set in enumerate(spec.pod_sets):
-        if spec.elastic and pod_set.min_count not in (None, pod_set.count):
-            path, numbers = f"pod_sets[{index}].min_count", {"pod_set": pod_set.name}
-            yield Diagnostic("PARTIAL_AND_ELASTIC", subject_of(spec), path, numbers)
-
-
 # ---- the world -------------------------------------------------------------------------------
 def _priority(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     name = spec.priority_class
     if name and world.priority_of(name) is None:
         numbers = {"priority_class": name}
         yield Diagnostic("PRIORITY_CLASS_NOT_FOUND", subject_of(spec), "priority_class", numbers)
-
-
-def _levels(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
-    queue = world.cluster_queue_of(spec)
-    for index, pod_set in enumerate(spec.pod_sets):
-        for field in ("topology", "slice"):
-            asked = getattr(pod_set, field)
-            level = asked.level if asked else None
-            if level and world.level_of(level, queue) is None:
-                path = f"pod_sets[{index}].{field}.level"
-                shown = level.removeprefix(TIER)[:64]
-                yield Diagnostic(
-                    "UNKNOWN_TOPOLOGY_LEVEL", subject_of(spec), path, {"level": shown}
-                )
 
 
 def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
@@ -270,32 +206,31 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
     """Return the workload as the engine would see it, pending."""
     ceiling = spec.ceiling_queue
-    pod_sets, reducible = resolved(spec, world).pod_sets, _reducible(spec)
-    return Workload(
+    workload = Workload(
         key=subject_of(spec),
         name=f"{spec.namespace}/{spec.name}",
         queue=world.cluster_queue_of(spec),
         priority=0,
         created_at=world.snapshot.now,
-        pod_sets=tuple(_engine_pod_set(p, reducible=reducible) for p in pod_sets),
+        pod_sets=tuple(_engine_pod_set(p) for p in resolved(spec, world).pod_sets),
         ceiling_queue=ceiling if ceiling in world.snapshot.cluster_queues else None,
     )
+    return with_minima(workload, spec.min_member, spec.role_minima, roles_of(spec))
 
 
-def _reducible(spec: WorkloadSpec) -> bool:
-    return minima_count(spec.min_member, spec.pod_sets)
-
-
-def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
-    asked = spec.topology
+def _engine_pod_set(spec: PodSetSpec) -> PodSet:
     return PodSet(
         name=spec.name,
         count=spec.count,
         requests=spec.requests,
         node_selector=spec.node_selector,
         tolerations=tolerations_of(spec.tolerations),
-        topology=TopologyRequest(TopologyMode(asked.mode), asked.level) if asked else None,
-        min_count=spec.min_count if reducible else None,
+        topology=topology_of(
+            spec.topology.mode if spec.topology else "",
+            spec.topology.level if spec.topology else None,
+            [(layer.level, layer.size) for layer in spec.slices],
+            spec.group,
+        ),
         affinity=affinity_of(spec.affinity),
         charges=charges_of(spec.requests),
     )
@@ -303,14 +238,17 @@ def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
 
 def _feasible(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
     """Return what the engine finds on the empty cluster; a level that is unknown is left out."""
-    known = [p for p in spec.pod_sets if p.topology is None or not p.topology.level]
     queue = world.cluster_queue_of(spec)
-    plain = tuple(
-        pod_set
-        if pod_set in known or world.level_of(pod_set.topology.level, queue)  # type: ignore[union-attr,arg-type]
-        else replace(pod_set, topology=None)
-        for pod_set in spec.pod_sets
-    )
+
+    def known(pod_set: PodSetSpec) -> PodSetSpec:
+        asked = pod_set.topology
+        levels = [layer.level for layer in pod_set.slices]
+        levels += [asked.level] if asked and asked.level else []
+        if all(world.level_of(level, queue) for level in levels):
+            return pod_set
+        return replace(pod_set, topology=None, slices=(), group="")
+
+    plain = tuple(known(pod_set) for pod_set in spec.pod_sets)
     work = candidate(replace(spec, pod_sets=plain), world)
     found = [_diagnostic(finding) for finding in check_feasible(world.snapshot, work)]
     inactive = queue is not None and world.snapshot.cluster_queues[queue].inactive
@@ -339,22 +277,19 @@ def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     """Yield a warning for each field that is kept and not yet acted on."""
     subject = subject_of(spec)
-    pods = sum(pod_set.count for pod_set in spec.pod_sets)
     paths = [
-        ("min_member", spec.min_member not in (None, pods) and (spec.min_member or 0) < pods),
         ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
         ("on_failure", spec.on_failure != ON_FAILURE[0]),
         ("max_retries", spec.max_retries is not None),
         ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
-    whole = not _reducible(spec)
+    grows = has_minima(spec.min_member, spec.role_minima, roles_of(spec))
+    whole = spec.min_member is not None and not grows
     for index, pod_set in enumerate(spec.pod_sets):
         path = f"pod_sets[{index}]"
         paths += [
             (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
-            (f"{path}.slice", pod_set.slice is not None),
-            (f"{path}.subgroup", pod_set.subgroup is not None),
             (f"{path}.device_locality", pod_set.device_locality != "any"),
         ]
     for path, asked in paths:

@@ -30,8 +30,8 @@ from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.routes import load_doors
-from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved, subject_of
-from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec
+from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved
+from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
 from scheduling.world import World
 
 TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
@@ -255,8 +255,8 @@ def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
         "affinity": [[dict(expression) for expression in term] for term in spec.affinity],
         "topology_mode": spec.topology.mode if spec.topology else "",
         "topology_level": (spec.topology.level or "") if spec.topology else "",
-        "slice_level": spec.slice.level if spec.slice else "",
-        "slice_size": spec.slice.size if spec.slice else None,
+        "slices": [{"level": layer.level, "size": layer.size} for layer in spec.slices],
+        "group": spec.group,
         "subgroup_size": spec.subgroup.size if spec.subgroup else None,
         "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,
         "device_locality": spec.device_locality,

@@ -38,7 +38,8 @@ class PodSetSpec:
     """Identical pods of a workload.
 
     ``affinity``: terms of which one must hold; a term is expressions that hold together, each
-    ``{"key", "operator", "values"}``.
+    ``{"key", "operator", "values"}``. ``slices``: outer ones first, each made of the next.
+    Pod sets of one ``group`` share a domain and flavors.
     """
 
     name: str
@@ -49,7 +50,8 @@ class PodSetSpec:
     tolerations: tuple[Mapping[str, str], ...] = ()
     affinity: tuple[tuple[Mapping[str, Any], ...], ...] = ()
     topology: TopologySpec | None = None
-    slice: SliceSpec | None = None
+    slices: tuple[SliceSpec, ...] = ()
+    group: str = ""
     subgroup: SubgroupSpec | None = None
     device_locality: str = "any"
 
@@ -84,6 +86,11 @@ class WorkloadSpec:
     on_failure: str = "restart"
     max_retries: int | None = None
     template: object = None
+
+
+def subject_of(spec: WorkloadSpec) -> str:
+    """Return how findings name the workload: ``Kind/namespace/name``."""
+    return f"{spec.kind}/{spec.namespace}/{spec.name}"
 
 
 @dataclass(frozen=True, slots=True)

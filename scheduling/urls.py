@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from scheduling import views
+from scheduling import machines, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -14,8 +14,13 @@ urlpatterns = [
     path("workloads/", views.workloads_page, name="workloads"),
     path("workloads/<uuid:uid>/", views.workload_page, name="workload"),
     path("workloads/<uuid:uid>/cancel/", views.workload_cancel, name="workload-cancel"),
-    path("nodes/", views.nodes_page, name="nodes"),
-    path("nodes/<name:name>/", views.node_page, name="node"),
-    path("nodes/<name:name>/cordon/", views.node_cordon, name="node-cordon"),
+    path("nodes/", machines.nodes_page, name="nodes"),
+    path("nodes/<name:name>/", machines.node_page, name="node"),
+    path("nodes/<name:name>/cordon/", machines.node_cordon, name="node-cordon"),
+    path("fragments/", machines.fragments_file, name="fragments"),
+    path("charts/fragments/", machines.fragments_chart, name="chart-fragments"),
+    path("flavors/", machines.flavors_page, name="flavors"),
+    path("flavors/<name:name>/", machines.flavor_page, name="flavor"),
+    path("topologies/<name:name>/", machines.topology_page, name="topology"),
     path("borrowing/", views.borrowing_page, name="borrowing"),
 ]

@@ -17,14 +17,12 @@ from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import asked, extra_tiles, is_fragment, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import Actor, actor_of, demand, require, visible
+from queues.access import actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
-from scheduling.engine.view import fragmentation
-from scheduling.forms import ReasonForm, WorkloadFilter
-from scheduling.loader import load_snapshot
-from scheduling.selectors import findings, history, loans, nodes, quotas, workloads
+from scheduling.forms import WorkloadFilter
+from scheduling.selectors import findings, history, loans, quotas, workloads
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
@@ -225,64 +223,7 @@ def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
     return redirect("workload", uid=uid)
 
 
-# ---- nodes and loans ---------------------------------------------------------------------------
-
-
-@require_safe
-@require()
-def nodes_page(request: HttpRequest) -> HttpResponse:
-    """Show every GPU by who holds it, and the same as a table."""
-    actor = actor_of(request)
-    rows = nodes.node_rows(actor)
-    if wanted_format(request):
-        return rows_response(request, "nodes", nodes.NODE_COLUMNS, nodes.node_cells(rows))
-    pieces = fragmentation(load_snapshot())
-    context = {
-        "rows": rows,
-        "blocks": nodes.blocks_of(rows),
-        "pieces": pieces,
-        "legend": nodes.legend_of(rows),
-        "sentence": findings.nodes_sentence(rows, pieces),
-    }
-    return render(request, "scheduling/nodes.html", context)
-
-
-@require_safe
-@require()
-def node_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Show one node and the workloads on it."""
-    actor = actor_of(request)
-    rows = nodes.node_rows(actor, [name])
-    if not rows:
-        raise Http404
-    return _show_node(request, actor, rows[0], ReasonForm())
-
-
-def _show_node(
-    request: HttpRequest, actor: Actor, row: nodes.NodeRow, form: ReasonForm, status: int = 200
-) -> HttpResponse:
-    cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
-    context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
-    return render(request, "scheduling/node.html", context, status=status)
-
-
-@require_POST
-@require(lambda actor: actor.may_operate)
-def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
-    """Take a node out of service, or bring it back."""
-    actor, form = actor_of(request), ReasonForm(request.POST)
-    rows = nodes.node_rows(actor, [name])
-    if not rows:
-        raise Http404
-    if not form.is_valid():
-        return _show_node(request, actor, rows[0], form, status=422)
-    cordoned = request.POST.get("cordoned") == "yes"
-    services.set_cordon(name, cordoned, actor=actor.user, reason=form.cleaned_data["reason"])
-    words = (
-        gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
-    )
-    messages.success(request, words % {"name": name})
-    return redirect("node", name=name)
+# ---- loans --------------------------------------------------------------------------------------
 
 
 @require_safe

@@ -25,8 +25,8 @@ from scheduling.specs import (
     WorkloadChange,
     WorkloadSpec,
 )
+from scheduling.topology_rules import MODES
 
-MODES = ("required", "preferred", "unconstrained")
 EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
 INT32_MIN = -(2**31)
 
@@ -148,15 +148,20 @@ def _pod_set(row: Fields) -> PodSetSpec:
         min_count=row.integer("min_count", minimum=1),
         node_selector=row.labels("node_selector"),
         tolerations=tuple(_toleration(t) for t in row.children("tolerations")),
+        group=row.text("group"),
         device_locality=row.choice("device_locality", LOCALITIES, "any"),
     )
     if "topology" in row:
         spec = replace(spec, topology=_topology(row.child("topology")))
     if "slice" in row:
-        spec = replace(spec, slice=_slice(row.child("slice")))
+        spec = replace(spec, slices=(_slice(row.child("slice")),))
+    if "slices" in row:
+        if "slice" in row:
+            row.report("BAD_VALUE", "slices", cause="TwoSlices")
+        spec = replace(spec, slices=tuple(_slice(layer) for layer in row.children("slices")))
     if "subgroup" in row:
         spec = replace(spec, subgroup=_subgroup(row.child("subgroup")))
-    row.accept("topology", "slice", "subgroup")
+    row.accept("topology", "slice", "slices", "subgroup")
     row.close()
     return spec
 

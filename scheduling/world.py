@@ -54,6 +54,16 @@ class World:
                 return found.pop()
         return None
 
+    def is_within(self, inner: str, outer: str, queue: str | None) -> bool:
+        """Return whether a label is a level at or below another in each topology that has both.
+
+        Both are node labels; where no topology has both, neither is wider.
+        """
+        names = self._topologies(queue) or sorted(self.snapshot.topologies)
+        levels = (self.snapshot.topologies[name].levels for name in names)
+        both = [found for found in levels if inner in found and outer in found]
+        return all(found.index(inner) >= found.index(outer) for found in both)
+
     def _named(self, level: str, topology: str) -> list[str]:
         levels = self.snapshot.topologies[topology].levels
         if level.startswith(TIER):

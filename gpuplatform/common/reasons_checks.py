@@ -25,6 +25,19 @@ WORKLOADS: dict[str, Reason] = {
         _("{need} must stand together in one {level}; the roomiest holds {largest}."),
         _("Ask for a wider level, or for at most {largest}."),
     ),
+    "NEVER_FITS_TOPOLOGY:Slices": Reason(
+        ERROR,
+        _(
+            "Each slice of {slice_size} pods must stand in one {slice_level}: {slices} needed,"
+            " there is room for {fits_slices}."
+        ),
+        _("Ask for smaller or fewer slices, or for a wider level."),
+    ),
+    "NEVER_FITS_TOPOLOGY:Group": Reason(
+        ERROR,
+        _("{group} must stand together in one {level}; the roomiest holds {largest} of {need}."),
+        _("Ask for a wider level, or for fewer pods."),
+    ),
     "NEVER_FITS_NODE": Reason(
         ERROR,
         _("One pod needs {need}; the largest node that suits it has {largest}."),
@@ -53,6 +66,11 @@ WORKLOADS: dict[str, Reason] = {
         ERROR,
         _("The topology of flavor {flavor} has no level {level}."),
         _("Name a level of that topology."),
+    ),
+    "FLAVOR_MISMATCH:GroupFlavors": Reason(
+        ERROR,
+        _("{group} are one group, and there is no flavor that suits all of them."),
+        _("Let them ask for the same kind of node, or take one out of the group."),
     ),
     "FLAVOR_MISMATCH:UndeclaredResource": Reason(
         ERROR,
@@ -121,7 +139,37 @@ WORKLOADS: dict[str, Reason] = {
         ERROR, _("The pods must stand together, but no level says how near."), _("Name a level.")
     ),
     "SLICE_WIDER_THAN_TOPOLOGY": Reason(
-        ERROR, _("The slice level {level} is wider than the level of the whole pod set.")
+        ERROR,
+        _("The slice level {level} is wider than the level of what the slice is a part of."),
+        _("Name that level or a closer one."),
+    ),
+    "TOO_MANY_SLICE_LAYERS": Reason(
+        ERROR, _("Slices of slices go {layers} deep; at most {limit} are read.")
+    ),
+    "SLICES_NOT_WHOLE": Reason(
+        ERROR,
+        _("The {pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
+        _("Let the slice size divide the number of pods."),
+    ),
+    "SLICES_NOT_NESTED": Reason(
+        ERROR,
+        _("Slices of {outer} pods cannot be made of slices of {inner}."),
+        _("Let the inner size divide the outer one."),
+    ),
+    "PARTITIONS_NOT_WHOLE": Reason(
+        ERROR,
+        _("{partitions} partitions of {slice_size} pods are not the {pods} replicas of the task."),
+        _("Let totalPartitions times partitionSize be the replicas."),
+    ),
+    "GROUP_OF_ONE": Reason(
+        ERROR,
+        _("No other pod set is in the group {group}."),
+        _("Name the group at each pod set that is to stand with the others."),
+    ),
+    "GROUP_TOPOLOGY_DIFFERS": Reason(
+        ERROR,
+        _("The pod sets of the group {group} must ask for the same domain."),
+        _("Give each the same mode, required or preferred, and the same level."),
     ),
     "SUBGROUP_TOO_LARGE": Reason(
         ERROR, _("{needed_pods} pods in subgroups are more than the {pods} of {pod_set}.")

@@ -51,6 +51,11 @@ UNREADABLE: dict[str, Reason] = {
         _("Both priority and priority_class are given; a workload has one priority."),
         _("Leave one of the two out."),
     ),
+    "BAD_VALUE:TwoSlices": Reason(
+        ERROR,
+        _("Both slice and slices are given."),
+        _("Leave one of the two out; slices lists those that are made of others."),
+    ),
     "BAD_VALUE:LimitDiffers": Reason(
         ERROR,
         _("{path} asks for {value} of {resource} with a limit of {limit}; both must be equal."),

@@ -115,6 +115,22 @@ BLOCKERS: dict[str, Reason] = {
             " required, it may stand in several."
         ),
     ),
+    "TOPOLOGY_NO_DOMAIN:Slices": Reason(
+        WARNING,
+        _(
+            "The gang needs {slices} slices of {slice_size} pods, each in one {slice_level};"
+            " there is room for {fits_slices}."
+        ),
+        _(
+            "It fits once a {slice_level} has room for a whole slice more; room that is scattered"
+            " over several does not help."
+        ),
+    ),
+    "TOPOLOGY_NO_DOMAIN:Group": Reason(
+        WARNING,
+        _("{group} need {needed} together in one {where}; the roomiest has {available}."),
+        _("It fits once {missing} more come free in one {where}."),
+    ),
     "FRAGMENTED": Reason(
         WARNING,
         _("{available} are free, but scattered: no set of nodes has room for pods of this size."),

@@ -5,6 +5,7 @@ with paths, and :func:`add_problems` puts each at its field.
 """
 
 from queues.forms.edits import EditForm, add_problems, form_problems
+from queues.forms.machines import FlavorForm, TopologyForm
 from queues.forms.people import (
     GENERATED,
     TYPED,
@@ -25,6 +26,7 @@ __all__ = [
     "CohortForm",
     "EditForm",
     "FirstPasswordForm",
+    "FlavorForm",
     "LocalQueueForm",
     "MemberForm",
     "NamespaceForm",
@@ -34,6 +36,7 @@ __all__ = [
     "QuotaRows",
     "TeamForm",
     "TokenForm",
+    "TopologyForm",
     "add_problems",
     "form_problems",
     "quota_rows",

@@ -1,5 +1,6 @@
 """What every edit form carries, and how refusals come to their fields."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -105,14 +106,21 @@ def add_problems(
     for problem in problems:
         where = place(problem)
         if where is None:
-            name = problem.path.split(".")[-1].split("[")[0]
-            name = FIELD_OF.get(name, name)
+            name = _field_of(form, problem.path)
             known = name in form.fields
             form.add_error(name if known else None, problem.message)
             where = form[name].id_for_label if known else ""
         line = {"code": problem.code, "path": problem.path, "message": problem.message}
         summary.append({"field": where, **line})
     return summary
+
+
+def _field_of(form: forms.Form, path: str) -> str:
+    """Return the field that shows the end of a path, else the one that shows its beginning."""
+    first, *_rest = re.split(r"[.\[]", path)
+    last = path.rsplit(".", maxsplit=1)[-1].partition("[")[0]
+    last = FIELD_OF.get(last, last)
+    return last if last in form.fields else first
 
 
 def form_problems(*given: forms.Form) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from queues.choices import (
     Fairness,
     FlavorPreference,
     FlavorSearch,
+    PlacementPolicy,
     QueueingStrategy,
     ReclaimWithinCohort,
     StopPolicy,
@@ -62,6 +63,7 @@ FAIRNESS = "gpuplatform.io/fairness"
 MINIMUM_RUNTIME = "gpuplatform.io/minimum-runtime-seconds"
 YIELDS_TO_OWN = "gpuplatform.io/minimum-runtime-yields-to-own"
 PRIORITY_FIRST = "gpuplatform.io/priority-first"
+PLACEMENT_POLICY = "gpuplatform.io/placement-policy"
 
 
 # ---- kinds of nodes --------------------------------------------------------------------------
@@ -77,6 +79,9 @@ def read_flavor(document: Document) -> Reading:
             node_taints=tuple(_taint(row) for row in spec.children("nodeTaints")),
             tolerations=tuple(_toleration(row) for row in spec.children("tolerations")),
             topology=spec.text("topologyName"),
+            policy=note(fields).choice(
+                PLACEMENT_POLICY, PlacementPolicy.values, PlacementPolicy.FRAGMENTATION
+            ),
         )
     )
     spec.close()

@@ -175,10 +175,11 @@ class Migration(migrations.Migration):
                 ('node_taints', models.JSONField(blank=True, default=list)),
                 ('tolerations', models.JSONField(blank=True, default=list)),
                 ('topology', queues.models.fields.NameField(blank=True, max_length=253)),
+                ('policy', models.CharField(choices=[('fragmentation', 'where least becomes useless to what usually comes'), ('binpack', 'the fullest node first'), ('spread', 'the emptiest node first')], default='fragmentation', max_length=16)),
             ],
             options={
                 'ordering': ('name',),
-                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='flavor_has_a_name')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='flavor_has_a_name'), models.CheckConstraint(condition=models.Q(('policy__in', ['fragmentation', 'binpack', 'spread'])), name='flavor_policy_known')],
             },
         ),
         migrations.CreateModel(

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from queues.choices import PlacementPolicy
 from queues.models.fields import NameField, Versioned
 
 
@@ -13,11 +14,17 @@ class ResourceFlavor(Versioned):
     node_taints = models.JSONField(default=list, blank=True)  # [{key, value, effect}]
     tolerations = models.JSONField(default=list, blank=True)  # [{key, operator, value, effect}]
     topology = NameField(blank=True)  # by name: the topology may be declared later
+    policy = models.CharField(
+        max_length=16, choices=PlacementPolicy, default=PlacementPolicy.FRAGMENTATION
+    )
 
     class Meta:
         ordering = ("name",)
         constraints = [
-            models.CheckConstraint(condition=~models.Q(name=""), name="flavor_has_a_name")
+            models.CheckConstraint(condition=~models.Q(name=""), name="flavor_has_a_name"),
+            models.CheckConstraint(
+                condition=models.Q(policy__in=PlacementPolicy.values), name="flavor_policy_known"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -7,12 +7,14 @@ from django.utils.translation import gettext as _
 
 from gpuplatform.common.problems import Problem
 from queues import labels
+from queues.choices import PlacementPolicy
 from queues.rules.words import (
     check_choice,
     check_count,
     check_label_key,
     check_labels,
     check_name,
+    check_reserved,
 )
 from queues.specs import FlavorSpec, TaintSpec, TolerationSpec, TopologySpec
 
@@ -25,6 +27,7 @@ MOST_LEVELS = 16
 def check_flavor(spec: FlavorSpec, current: FlavorSpec | None = None) -> Iterator[Problem]:
     """Yield every problem of a flavor that is, or replaces, ``current``."""
     yield from check_name(spec.name)
+    yield from check_reserved(spec.name)
     yield from check_count(len(spec.node_labels), MOST_MARKS, "node_labels")
     yield from check_labels(spec.node_labels, "node_labels")
     yield from check_count(len(spec.node_taints), MOST_MARKS, "node_taints")
@@ -33,6 +36,7 @@ def check_flavor(spec: FlavorSpec, current: FlavorSpec | None = None) -> Iterato
     yield from check_count(len(spec.tolerations), MOST_MARKS, "tolerations")
     for index, toleration in enumerate(spec.tolerations):
         yield from _check_toleration(toleration, f"tolerations[{index}]")
+    yield from check_choice(spec.policy, PlacementPolicy.values, "policy")
     if spec.topology:
         yield from check_name(spec.topology, "topology")
         if not spec.node_labels:
@@ -70,6 +74,7 @@ def _check_toleration(toleration: TolerationSpec, path: str) -> Iterator[Problem
 def check_topology(spec: TopologySpec, current: TopologySpec | None = None) -> Iterator[Problem]:
     """Yield every problem of a topology that is, or replaces, ``current``."""
     yield from check_name(spec.name)
+    yield from check_reserved(spec.name)
     yield from check_count(len(spec.levels), MOST_LEVELS, "levels", least=1)
     counts = Counter(spec.levels)
     for index, level in enumerate(spec.levels):

@@ -1,8 +1,9 @@
 """The load of Kueue's scheduler performance test, replayed in virtual time.
 
 The whole engine decides, its state kept and fed by changes; a cycle costs no virtual time, the
-pods of an evicted workload stand no longer, and topology is ignored. Data and its rules:
-``data/kueue-perf/README.md`` of the shared folder; anchors: ``performance.md`` 2.4.
+pods of an evicted workload stand no longer. Where the data has nodes, every pod gets a place on
+one, as near to the others as its class asks. Data and its rules: ``data/kueue-perf/README.md``
+of the shared folder; anchors: ``performance.md`` 2.4.
 """
 
 import gc
@@ -14,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from scheduling.bench.report import Goal, Report
+from scheduling.bench.report import Figure, Goal, Report
 from scheduling.engine.cycle import advance
-from scheduling.engine.machines import GPU, Flavor
+from scheduling.engine.machines import GPU, PODS, Flavor, Node, Topology
 from scheduling.engine.plan import Admit
 from scheduling.engine.snapshot import (
     ClusterQueue,
@@ -28,14 +29,25 @@ from scheduling.engine.snapshot import (
     Quota,
     ResourceGroup,
     Snapshot,
+    TopologyRequest,
     Workload,
 )
 from scheduling.engine.state import State
-from scheduling.engine.terms import Fairness, ReclaimWithinCohort, WithinClusterQueue
+from scheduling.engine.terms import (
+    Fairness,
+    ReclaimWithinCohort,
+    TopologyMode,
+    WithinClusterQueue,
+)
+from scheduling.engine.topology import HOSTNAME
 from scheduling.engine.tree import cohort_key
 
 COLUMN = FlavorResource("default", GPU)
+BLOCK, RACK = "topology/block", "topology/rack"
+RACK_HOSTS = 64
 FLOOR_US = 400.0
+TOPOLOGY_FLOORS_US = {640: 595.0, 5_000: 4_631.0}  # by nodes: Kueue's core in Go
+TOPOLOGY_GOALS_US = {640: 150.0, 5_000: 300.0}
 GOALS_US = {(False, False): 98.0, (True, False): 62.0, (False, True): 116.0, (True, True): 72.0}
 LARGE_SCALE_S = 5.0
 MAKESPAN = {"baseline": 1.05, "tas": 1.05, "large_scale": 1.2}
@@ -60,6 +72,8 @@ def read_load(
     fair: bool = False,
     preempt: bool = True,
     times: int = 1,
+    nodes: int | None = None,
+    workloads: int | None = None,
 ) -> Load:
     """Return the load of one data file.
 
@@ -69,16 +83,20 @@ def read_load(
         fair: the cohorts share fairly.
         preempt: whether queues may evict at all.
         times: how many times as many workloads.
+        nodes: how many nodes, where there are any; default: as many as stated.
+        workloads: how many in all, each class in its proportion; default: as many as stated.
     """
     count, each = data["cohorts"]["count"], data["cohorts"]["cluster_queues_each"]
     cohorts = [f"cohort-{c}" for c in range(count)]
     queues = {f"cq-0-{q}-{cohort}": cohort for cohort in cohorts for q in range(each)}
     arrivals: list[tuple[int, Workload]] = []
     runtime: dict[str, int] = {}
-    for one in data["workload_classes"]:
-        pod_sets = (PodSet("main", one["pods"], {GPU: one["cpu_milli_per_pod"]}),)
+    each_queue = _counts(data, None if workloads is None else workloads // len(queues))
+    for one, number in zip(data["workload_classes"], each_queue, strict=True):
+        asked = {GPU: one["cpu_milli_per_pod"]}
+        pod_sets = (PodSet("main", one["pods"], asked, topology=_nearness(one)),)
         for queue in queues:
-            for i in range(one["count_per_queue"] * times):
+            for i in range(number * times):
                 at = 0 if all_pending else (i + 1) * one["creation_interval_ms"]
                 key = f"{queue}/{one['class']}-{i}"
                 arrivals.append((at, Workload(key, key, queue, one["priority"], at, pod_sets)))
@@ -86,7 +104,52 @@ def read_load(
     arrivals.sort(key=lambda pair: (pair[0], pair[1].key))
     bound = data["derived"]["makespan_lower_bound_s"] * 1000
     platform = _platform(data, cohorts, queues, fair=fair, preempt=preempt)
+    if data.get("topology"):
+        platform = _with_nodes(platform, data["topology"], nodes)
     return Load(data["name"], platform, tuple(arrivals), runtime, bound)
+
+
+def _counts(data: Mapping[str, Any], wanted: int | None) -> list[int]:
+    """Return how many workloads of each class a queue gets, the largest remainders rounded up."""
+    stated = [one["count_per_queue"] for one in data["workload_classes"]]
+    if wanted is None:
+        return stated
+    whole = sum(stated)
+    counts = [count * wanted // whole for count in stated]
+    rest = sorted(range(len(stated)), key=lambda i: (-(stated[i] * wanted % whole), i))
+    for i in rest[: wanted - sum(counts)]:
+        counts[i] += 1
+    return counts
+
+
+def _nearness(one: Mapping[str, Any]) -> TopologyRequest | None:
+    """Return how near the pods of a class must stand; balanced: in slices, at best together."""
+    match one.get("topology_constraint"):
+        case None:
+            return None
+        case "required":
+            return TopologyRequest(TopologyMode.REQUIRED, RACK)
+        case "balanced":
+            return TopologyRequest(TopologyMode.PREFERRED, RACK, RACK, one["slice_size"])
+        case _:
+            return TopologyRequest(TopologyMode.PREFERRED, RACK)
+
+
+def _with_nodes(platform: Snapshot, site: Mapping[str, Any], count: int | None) -> Snapshot:
+    """Return the platform with equal nodes in racks of one block."""
+    each = site["node_allocatable"]
+    whole = {GPU: each["cpu_milli"], PODS: each["pods"]}
+    nodes = (
+        Node(name, {BLOCK: "block-0", RACK: f"rack-{i // RACK_HOSTS:03d}", HOSTNAME: name}, whole)
+        for i in range(count or site["nodes"])
+        for name in [f"node-{i:05d}"]
+    )
+    return replace(
+        platform,
+        flavors={"default": Flavor("default", topology="site")},
+        topologies={"site": Topology("site", (BLOCK, RACK, HOSTNAME))},
+        nodes=tuple(nodes),
+    )
 
 
 def _platform(
@@ -222,6 +285,10 @@ class _Player:
             assert used <= ledger.promised(root, COLUMN), f"{root.name} holds more than it has"
             held += used
         assert held == self._held, f"the books say {held}, running work {self._held}"
+        books = self._state.books
+        holes = books.atlas.ground.holes
+        least = min((min(holes[hole].amounts) for hole in set(books.now.room.holes)), default=0)
+        assert least >= 0, "a node holds more than it has"
 
 
 def _amount(work: Workload) -> int:
@@ -244,27 +311,63 @@ def play(load: Load) -> Replay:
     return replay
 
 
-def bench(data: Mapping[str, Any], *, all_pending: bool, fair: bool, repeat: int = 3) -> Report:
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much of a load with nodes: as much as stated, or another number of nodes and work."""
+
+    nodes: int | None = None
+    workloads: int | None = None
+
+
+def bench(
+    data: Mapping[str, Any],
+    *,
+    all_pending: bool,
+    fair: bool,
+    repeat: int = 3,
+    scale: Scale = Scale(),
+) -> Report:
     """Replay one load several times, and beside it what its goals need."""
-    load = read_load(data, all_pending=all_pending, fair=fair)
+
+    def read(*, all_pending: bool = all_pending, preempt: bool = True, times: int = 1) -> Load:
+        return read_load(
+            data,
+            all_pending=all_pending,
+            fair=fair,
+            preempt=preempt,
+            times=times,
+            nodes=scale.nodes,
+            workloads=scale.workloads,
+        )
+
+    load = read()
     replays = [play(load) for _ in range(repeat)]
     best = min(replays, key=lambda replay: replay.cpu_s)
-    calm = play(read_load(data, all_pending=all_pending, fair=fair, preempt=False))
-    few = play(read_load(data, all_pending=True, fair=fair))
-    many = play(read_load(data, all_pending=True, fair=fair, times=10))
+    calm = play(read(preempt=False))
+    few, many = play(read(all_pending=True)), play(read(all_pending=True, times=10))
     per_admission = best.cpu_s / best.admissions * 1e6
     makespan = calm.makespan_ms / load.bound_ms
     ratio = units(many) / units(few)
+    nodes = len(load.platform.nodes)
+    floor = TOPOLOGY_FLOORS_US.get(nodes, FLOOR_US)
     goals = [
-        Goal("us-per-admission-floor", per_admission, FLOOR_US),
+        Goal("us-per-admission-floor", per_admission, floor),
         Goal("makespan-over-bound-without-preemption", makespan, MAKESPAN[load.name]),
         Goal("work-per-decision-at-ten-times-pending", ratio, RATIO),
     ]
+    if nodes in TOPOLOGY_GOALS_US:
+        goals.append(Goal("us-per-admission", per_admission, TOPOLOGY_GOALS_US[nodes]))
     if load.name == "baseline":  # the only load on which the peer was measured
         goals.append(Goal("us-per-admission", per_admission, GOALS_US[all_pending, fair]))
     if load.name == "large_scale":
         goals.append(Goal("cpu-s-whole-run", best.cpu_s, LARGE_SCALE_S))
-    env = {"profile": "recommended", "policy": "none: topology ignored", "database": "none"}
+    policy = "fragmentation" if nodes else "none: no nodes"
+    env: dict[str, Figure] = {
+        "profile": "recommended",
+        "policy": policy,
+        "nodes": nodes,
+        "database": "none",
+    }
     name = f"kueue-load {load.name}"
     return Report(name, env, _work(load, best), [one.cpu_s for one in replays], goals)
 

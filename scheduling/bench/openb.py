@@ -1,8 +1,8 @@
 """Packing of single pods on the nodes of a real trace, as in the published comparison.
 
 Protocol: ``placement.md`` 4.2. Pods arrive one by one and never leave; one that fits nowhere has
-failed for good. The engine's own board and policies place them. Data: ``data/openb/README.md``
-of the shared folder.
+failed for good. The engine's own placement function places them, quotas off. Data:
+``data/openb/README.md`` of the shared folder.
 """
 
 import csv
@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scheduling.bench.report import Figure, Goal, Report
-from scheduling.engine.machines import WHOLE
-from scheduling.engine.scoring.board import Board, Place
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import FreeCapacity, Seats
+from scheduling.engine.expected import expect
+from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, WHOLE, Devices, Flavor, Node
+from scheduling.engine.placement import assign_pod_set
 from scheduling.engine.scoring.holes import Hole, Shape
-from scheduling.engine.scoring.policies import policy_of, scale_of
-from scheduling.engine.scoring.popularity import Popularity, typical
+from scheduling.engine.snapshot import DeviceRequest, Expression, PodSet, Recent, Snapshot
+from scheduling.engine.terms import Operator, PlacementPolicy
 
 NODES = "openb_node_list_gpu_node.csv"
 PUBLISHED = "published/fgd_published_summary.csv"
@@ -32,7 +35,12 @@ STRETCH = 95.6  # at 130 %
 SHOWN = (20, 40, 60, 80, 90, 100, 130)  # per cent of arrival
 SLACK = 0.3  # how far below the published best another list may stay
 RIVALS = {"fragmentation": "FGD", "binpack": "BestFit", "spread": "Random"}
+MODEL = "model"  # the label of a node's kind
+SLOTS = 10_000  # pods of a node: the protocol does not bound them
 _LARGE, _LARGE_UNTIL = 8, 80  # a pod of 8 GPUs must find a place until 80 % have arrived
+
+
+Place = tuple[str, tuple[int, ...]]  # the node, and the devices of the pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +90,44 @@ def _shape(row: Mapping[str, str]) -> Shape:
     return Shape(amounts, devices, share, frozenset(filter(None, models)))
 
 
-def popular(pods: Iterable[Shape]) -> Popularity:
-    """Return the typical shapes of a list; memory is no part of them."""
-    return Popularity(typical(Counter(pod._replace(amounts=(pod.amounts[0], 0)) for pod in pods)))
+def world(order: Iterable[Hole], pods: Iterable[Shape], policy: str) -> Snapshot:
+    """Return the nodes in this order as the engine sees them, and how often each shape came.
+
+    Memory bounds where a pod can stand, but is no part of a shape (``placement.md`` 4.1).
+    """
+    nodes = tuple(_node(number, hole) for number, hole in enumerate(order))
+    models = sorted({node.labels[MODEL] for node in nodes})
+    counts = Counter(pod._replace(amounts=(pod.amounts[0], 0)) for pod in pods)
+    return Snapshot(
+        now=0.0,
+        flavors={m: Flavor(m, {MODEL: m}, policy=PlacementPolicy(policy)) for m in models},
+        topologies={},
+        nodes=nodes,
+        cohorts={},
+        cluster_queues={},
+        workloads=(),
+        shapes=tuple(Recent(pod_set_of(shape), times) for shape, times in counts.items()),
+    )
+
+
+def _node(number: int, hole: Hole) -> Node:
+    cpu, memory = hole.amounts
+    gpus = len(hole.devices)
+    whole = {CPU: cpu, MEMORY: memory, PODS: SLOTS, GPU: gpus}
+    return Node(f"node-{number:04d}", {MODEL: hole.kind}, whole, devices=Devices(gpus))
+
+
+def pod_set_of(shape: Shape) -> PodSet:
+    """Return one pod of this shape as the engine sees it."""
+    cpu, memory = shape.amounts
+    models = (Expression(MODEL, Operator.IN, tuple(sorted(shape.kinds))),)
+    return PodSet(
+        "pod",
+        1,
+        {CPU: cpu, MEMORY: memory},
+        affinity=(models,) if shape.kinds else (),
+        device=DeviceRequest(shape.devices, shape.share) if shape.devices else None,
+    )
 
 
 def arrivals(trace: Trace, chance: random.Random) -> list[Shape]:
@@ -145,22 +188,27 @@ def pack(trace: Trace, policy: str, seed: int) -> Packing:
     pods = arrivals(trace, chance)
     gc.collect()
     started = time.process_time()
-    popularity = popular(trace.pods)
-    board = Board(dict(enumerate(order)), policy_of(policy, popularity, scale_of(order)))
-    packing = _Packer(trace.milli, board, popularity).pack(pods)
+    packer = _Packer(trace.milli, Atlas(world(order, trace.pods, policy)))
+    packing = packer.pack(pods)
     packing.cpu_s = time.process_time() - started
-    packing.work = board.work + Counter(fragments=popularity.worked_out)
     return packing
 
 
 class _Packer:
     """Places pods one by one and writes down how full the cluster is."""
 
-    def __init__(self, milli: int, board: Board, popularity: Popularity) -> None:
-        self._milli, self._board, self._popularity = milli, board, popularity
-        self._fragment = sum(popularity.fragment(hole) for _, hole in board.holes())
+    def __init__(self, milli: int, atlas: Atlas) -> None:
+        expect(atlas, atlas.snapshot.shapes)
+        self._milli, self._atlas, self._room = milli, atlas, FreeCapacity(atlas)
+        self._popularity = atlas.views.popularity
+        self._pod_sets: dict[Shape, PodSet] = {}
+        self._fragment = sum(self._popularity.fragment(self._hole(name)) for name in atlas.nodes)
         self._arrived = self._used = 0
         self._packing = Packing()
+
+    def _hole(self, node: str) -> Hole:
+        ground = self._atlas.ground
+        return ground.holes[self._room.holes[ground.numbers[node]]]
 
     def pack(self, pods: Iterable[Shape]) -> Packing:
         allocated, fragmented = defaultdict(list), defaultdict(list)
@@ -172,22 +220,34 @@ class _Packer:
             fragmented[arrived].append(100 * self._fragment / idle if idle else 0.0)
         self._packing.allocated = {at: statistics.fmean(v) for at, v in allocated.items()}
         self._packing.fragmented = {at: statistics.fmean(v) for at, v in fragmented.items()}
+        self._packing.work = Counter(
+            placed=sum(place is not None for place in self._packing.places),
+            looked=self._atlas.ground.looked,
+            fragments=self._popularity.worked_out,
+        )
         return self._packing
 
     def _arrive(self, pod: Shape) -> None:
         self._arrived += _milli(pod)
-        place = self._board.best(pod)
-        self._packing.places.append(place)
-        if place is not None:
-            self._stand(place, pod)
-        elif pod.devices >= _LARGE and 100 * self._arrived < _LARGE_UNTIL * self._milli:
+        pod_set = self._pod_sets.get(pod)
+        if pod_set is None:
+            pod_set = self._pod_sets[pod] = pod_set_of(pod)
+        found = assign_pod_set(self._atlas, (self._room,), pod_set, {})
+        if found is not None:
+            (node,) = found.nodes
+            seats = found.devices.get(node, ())
+            self._packing.places.append((node, seats[0] if seats else ()))
+            self._stand(node, pod_set, seats)
+            self._used += _milli(pod)
+            return
+        self._packing.places.append(None)
+        if pod.devices >= _LARGE and 100 * self._arrived < _LARGE_UNTIL * self._milli:
             self._packing.failed_large += 1
 
-    def _stand(self, place: Place, pod: Shape) -> None:
-        self._fragment -= self._popularity.fragment(self._board.hole(place.number))
-        self._board.take(place, pod)
-        self._fragment += self._popularity.fragment(self._board.hole(place.number))
-        self._used += _milli(pod)
+    def _stand(self, node: str, pod_set: PodSet, seats: Seats) -> None:
+        self._fragment -= self._popularity.fragment(self._hole(node))
+        self._room.take(node, pod_set, 1, seats)
+        self._fragment += self._popularity.fragment(self._hole(node))
 
 
 def bench(trace: Trace, policy: str, seeds: Sequence[int] = SEEDS) -> Report:

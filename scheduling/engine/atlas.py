@@ -5,10 +5,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scheduling.engine.affinity import admits_node
+from scheduling.engine.domains import Domains
+from scheduling.engine.ground import Footprint, Ground
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration
 from scheduling.engine.snapshot import PodSet, Snapshot
+from scheduling.engine.terms import PlacementPolicy, TopologyMode
 from scheduling.engine.topology import path_of, topology_of
+from scheduling.engine.usage import is_gpu
+from scheduling.engine.views import Field, Views
 
+REMEMBERED = 10_000  # sites; then the memory starts anew
 _HARD_EFFECTS = ("NoSchedule", "NoExecute")  # PreferNoSchedule never keeps a pod away (K1)
 
 
@@ -24,6 +30,24 @@ class Suitable:
     excluded: dict[str, int]
     quota_only: bool = False
     taint: str = ""
+
+
+NO_LEVEL = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where pods of a pod set may stand, and how they are put there.
+
+    ``level``: how deep the domain lies in which all must stand, 1 outermost; 0: as near to each
+    other as may be; None: the policy alone decides; ``NO_LEVEL``: there is no such level.
+    """
+
+    pod: Footprint
+    field: Field
+    policy: PlacementPolicy
+    level: int | None
+    quota_only: bool
 
 
 def untolerated(
@@ -57,10 +81,39 @@ class Atlas:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.nodes = {node.name: node for node in sorted(snapshot.nodes, key=lambda n: n.name)}
-        self.scanned = 0
+        self._scanned = 0
+        self._ground: Ground | None = None
+        self._views: Views | None = None
+        self._fields: dict[object, Field] = {}
+        self._sites: dict[tuple[int, tuple[str, ...]], tuple[PodSet, Site]] = {}
         self._of_flavor: dict[str, tuple[Node, ...]] = {}
         self._suitable: dict[object, Suitable] = {}
         self._paths: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}
+
+    @property
+    def ground(self) -> Ground:
+        """Return the numbers of nodes and holes, which all rooms of this cluster share."""
+        if self._ground is None:
+            kinds = {name: self._kind(node) for name, node in self.nodes.items()}
+            self._ground = Ground(tuple(self.nodes.values()), kinds)
+        return self._ground
+
+    def _kind(self, node: Node) -> str:
+        """Return what kind of node it is: the flavors that it belongs to."""
+        flavors = sorted(self.snapshot.flavors.items())
+        return ",".join(name for name, flavor in flavors if carries(node, flavor))
+
+    @property
+    def views(self) -> Views:
+        """Return what is kept of how many pods fit where."""
+        if self._views is None:
+            self._views = Views(self.ground)
+        return self._views
+
+    @property
+    def scanned(self) -> int:
+        """Return how many nodes were looked at so far: counted work."""
+        return self._scanned + self.ground.looked
 
     def flavors(self, names: Iterable[str]) -> tuple[Flavor, ...]:
         """Return the flavors of these names, sorted; unknown ones are left out."""
@@ -105,6 +158,52 @@ class Atlas:
             self._suitable[key] = self._look(pod_set, names)
         return self._suitable[key]
 
+    def site(self, pod_set: PodSet, flavors: Iterable[str]) -> Site:
+        """Return where pods of ``pod_set`` may stand under these flavors.
+
+        Remembered for pod sets that are the same object, as those of equal work are.
+        """
+        key = (id(pod_set), tuple(flavors))
+        known = self._sites.get(key)
+        if known is None:
+            if len(self._sites) >= REMEMBERED:
+                self._sites.clear()
+            known = self._sites[key] = pod_set, self._site(pod_set, sorted(set(key[1])))
+        return known[1]
+
+    def _site(self, pod_set: PodSet, names: list[str]) -> Site:
+        suitable, levels = self.suitable(pod_set, names), self.levels(names)
+        key = (suitable.nodes, levels)
+        if key not in self._fields:
+            self._fields[key] = self._field(suitable.nodes, levels)
+        pod, level = self.ground.footprint_of(pod_set), level_of(pod_set, levels)
+        return Site(pod, self._fields[key], self._policy(names), level, suitable.quota_only)
+
+    def _field(self, nodes: tuple[str, ...], levels: tuple[str, ...]) -> Field:
+        numbers = self.ground.numbers
+        inside = tuple(numbers[name] for name in nodes)
+        paths = (
+            {numbers[name]: path for name, path in self.paths(levels).items()} if levels else {}
+        )
+        return Field(inside, Domains(inside, paths, len(levels)))
+
+    def _policy(self, names: list[str]) -> PlacementPolicy:
+        """Return the policy of these flavors: of several, that of the first with GPU nodes.
+
+        Pods outside every queue may stand on any: there all flavors have to agree.
+        """
+        known = self.snapshot.flavors
+        flavors = self.flavors(names)
+        if not flavors:
+            policies = {flavor.policy for flavor in known.values()}
+            return policies.pop() if len(policies) == 1 else PlacementPolicy.FRAGMENTATION
+        return min(flavors, key=lambda f: (not self._has_gpus(f.name), f.name)).policy
+
+    def _has_gpus(self, flavor: str) -> bool:
+        return any(
+            is_gpu(r) and n for node in self.nodes_of(flavor) for r, n in node.allocatable.items()
+        )
+
     def _look(self, pod_set: PodSet, names: tuple[str, ...]) -> Suitable:
         placed = tuple(name for name in names if self.nodes_of(name))
         if not self.nodes or (names and not placed):
@@ -115,7 +214,7 @@ class Atlas:
         excluded: Counter[str] = Counter()
         kept_away = ""
         for node in self.nodes.values():
-            self.scanned += 1
+            self._scanned += 1
             if not all(carries(node, flavor) for flavor in self.flavors(placed)):
                 continue
             why, taint = exclusion(node, pod_set, flavors)
@@ -136,6 +235,18 @@ class Atlas:
         if pod_set.topology is None and not declared:
             return None
         return self.paths(self.levels(names))
+
+
+def level_of(pod_set: PodSet, levels: tuple[str, ...]) -> int | None:
+    """Return how near the pods must stand, as :class:`Site` says it."""
+    request = pod_set.topology
+    if request is None or request.mode is TopologyMode.UNCONSTRAINED:
+        return None
+    if not levels or (request.level is not None and request.level not in levels):
+        return NO_LEVEL
+    if request.mode is TopologyMode.PREFERRED:
+        return 0
+    return 1 if request.level is None else levels.index(request.level) + 1
 
 
 def exclusion(node: Node, pod_set: PodSet, flavors: tuple[Flavor, ...]) -> tuple[str, str]:

@@ -4,17 +4,21 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.feasibility import Finding, largest_domain, main_resource
+from scheduling.engine.capacity import Rooms
+from scheduling.engine.feasibility import Finding, main_resource
 from scheduling.engine.flavors import Option
-from scheduling.engine.placement import Rooms, capacities, place_pod_set
+from scheduling.engine.placement import fitting_pods
 from scheduling.engine.plan import Blocker
 from scheduling.engine.quota import QuotaLedger
+from scheduling.engine.shortage import shortage
 from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
-from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
+from scheduling.engine.terms import BlockerCode, DiagnosticCode
+from scheduling.engine.together import assign_unit, units_of
 from scheduling.engine.tree import Kind, QuotaKey
-from scheduling.engine.usage import by_importance, demand, pod_footprint
+from scheduling.engine.usage import by_importance, demand
 
 Facts = dict[str, str | int]
+Look = tuple[PodSet, Option]
 
 
 def impossible(finding: Finding) -> Blocker | None:
@@ -105,11 +109,18 @@ def room_blockers(
     looks = [(p, o) for p, o in looks if not atlas.suitable(p, o.values()).quota_only]
     if not looks:
         return []
-    domain = next((b for b in (_domain(atlas, rooms, p, o) for p, o in looks) if b), None)
+    domain = next((b for b in (_domain(atlas, rooms, u) for u in _units(looks)) if b), None)
     return [*_taints(atlas, looks), *([domain] if domain else [_gang(atlas, rooms, looks)])]
 
 
-def _taints(atlas: Atlas, looks: Iterable[tuple[PodSet, Option]]) -> Iterable[Blocker]:
+def _units(looks: Iterable[Look]) -> list[list[Look]]:
+    """Return the looks in the units in which they are placed."""
+    by_name = {pod_set.name: (pod_set, option) for pod_set, option in looks}
+    units = units_of(pod_set for pod_set, _ in by_name.values())
+    return [[by_name[pod_set.name] for pod_set in unit] for unit in units]
+
+
+def _taints(atlas: Atlas, looks: Iterable[Look]) -> Iterable[Blocker]:
     for pod_set, option in looks:
         suitable = atlas.suitable(pod_set, option.values())
         if not suitable.nodes and suitable.taint:
@@ -117,30 +128,29 @@ def _taints(atlas: Atlas, looks: Iterable[tuple[PodSet, Option]]) -> Iterable[Bl
             yield Blocker(BlockerCode.TAINT, where=_names(option), facts=facts)
 
 
-def _domain(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Blocker | None:
-    """Return the blocker of a pod set that would fit if it need not stay together."""
-    request = pod_set.topology
-    if request is None or request.mode is not TopologyMode.REQUIRED:
+def _domain(atlas: Atlas, rooms: Rooms, unit: list[Look]) -> Blocker | None:
+    """Return the blocker of a unit that would fit if its pods need not stand together."""
+    for pod_set, option in unit:
+        if fitting_pods(atlas, rooms, pod_set, option.values()) < pod_set.count:
+            return None
+    pod_sets = tuple(pod_set for pod_set, _ in unit)
+    lack = shortage(atlas, rooms, pod_sets, [option for _, option in unit])
+    if lack is None:
         return None
-    flavors = option.values()
-    if sum(capacities(atlas, rooms, pod_set, flavors).values()) < pod_set.count:
-        return None
-    largest = largest_domain(atlas, rooms, pod_set, flavors)
-    if largest >= pod_set.count:
-        return None
-    resource = main_resource([pod_set])
-    each = pod_footprint(pod_set)[resource]
+    resource = main_resource(lack.pod_sets)
+    need = demand(lack.pod_sets)[resource]
+    facts: Facts = {"pods": lack.pods, "fits": lack.fits, "pod_set": lack.pod_sets[0].name}
     return Blocker(
         BlockerCode.TOPOLOGY_NO_DOMAIN,
         resource,
-        pod_set.count * each,
-        largest * each,
-        request.level or "",
-        {"pods": pod_set.count, "fits": largest, "pod_set": pod_set.name},
+        need,
+        need * lack.fits // lack.pods,
+        lack.level,
+        {**facts, **lack.facts},
     )
 
 
-def _gang(atlas: Atlas, rooms: Rooms, looks: list[tuple[PodSet, Option]]) -> Blocker:
+def _gang(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> Blocker:
     """Return GANG_NO_FIT with the scarcest resource, or FRAGMENTED if the sums suffice."""
     pod_sets = [pod_set for pod_set, _ in looks]
     need = demand(pod_sets)
@@ -165,23 +175,30 @@ def _free(rooms: Rooms, names: Iterable[str], resource: str) -> int:
     return sum(max(0, min(room.free(name, resource) for room in rooms)) for name in names)
 
 
-def _fits(atlas: Atlas, rooms: Rooms, looks: list[tuple[PodSet, Option]]) -> int:
+def _fits(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> int:
     """Return how many pods would fit, pod set after pod set; not all, for the gang does not."""
     fits = 0
     with rooms[0].trial():  # all rooms share one journal
-        for pod_set, option in looks:
-            nodes = place_pod_set(atlas, rooms, pod_set, option.values())
-            if nodes is None:
-                here = sum(capacities(atlas, rooms, pod_set, option.values()).values())
-                fits += min(here, pod_set.count)
+        for unit in _units(looks):
+            pod_sets = tuple(pod_set for pod_set, _ in unit)
+            placed = assign_unit(atlas, rooms, pod_sets, [option for _, option in unit])
+            if placed is None:
+                fits += sum(_some(atlas, rooms, look) for look in unit)
                 continue
-            fits += pod_set.count
-            for room, (node, pods) in product(rooms, nodes.items()):
-                room.take(node, pod_footprint(pod_set), pods)
+            for pod_set, found in zip(pod_sets, placed, strict=True):
+                fits += pod_set.count
+                for room, (node, pods) in product(rooms, found.nodes.items()):
+                    room.take(node, pod_set, pods, found.devices.get(node, ()))
     return min(fits, sum(pod_set.count for pod_set, _ in looks) - 1)
 
 
-def _excluded(atlas: Atlas, looks: list[tuple[PodSet, Option]]) -> Facts:
+def _some(atlas: Atlas, rooms: Rooms, look: Look) -> int:
+    """Return how many of the pods single nodes could take."""
+    pod_set, option = look
+    return min(fitting_pods(atlas, rooms, pod_set, option.values()), pod_set.count)
+
+
+def _excluded(atlas: Atlas, looks: list[Look]) -> Facts:
     facts: Facts = {}
     for pod_set, option in looks:
         for why, count in atlas.suitable(pod_set, option.values()).excluded.items():

@@ -10,14 +10,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.partial import grants
-from scheduling.engine.placement import FreeCapacity
+from scheduling.engine.parts import Parts
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tree import QuotaKey, QuotaTree, queue_key, quota_tree
-from scheduling.engine.usage import charged, paired, pod_footprint
+from scheduling.engine.usage import charged, paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,14 @@ class Books:
     def __init__(self, snapshot: Snapshot, atlas: Atlas) -> None:
         self.snapshot = snapshot
         self._journal = Journal()
+        self.atlas = atlas
         tree = quota_tree(snapshot)
         self.now = self._side(tree)
         self.soon = self._side(tree)
         self.both: Sides = (self.now, self.soon)
         self.coming: Sides = (self.soon,)
         self.staying = QuotaLedger(tree, self._journal)
-        self.atlas = atlas
+        self.parts = Parts(self._journal)
         self._keys = {name: queue_key(name) for name in snapshot.cluster_queues}
         self._charges: dict[object, tuple[tuple[PodSet, ...], Charge]] = {}
         self._last: tuple[object, object, Charge] = (None, None, ())  # asked for several times
@@ -58,7 +60,7 @@ class Books:
 
     def _side(self, tree: QuotaTree) -> Side:
         ledger = QuotaLedger(tree, self._journal)
-        return Side(ledger, FreeCapacity(self.snapshot.nodes, self._journal))
+        return Side(ledger, FreeCapacity(self.atlas, self._journal))
 
     def trial(self) -> Trial:
         """Open a block whose changes to any account are undone unless kept."""
@@ -140,11 +142,10 @@ class Books:
         with self.trial():
             for pod_set, assignment in paired(workload, assignments):
                 suitable = self.atlas.suitable(pod_set, assignment.flavors.values()).nodes
-                footprint = pod_footprint(pod_set)
                 for node, pods in assignment.nodes.items():
-                    if node not in suitable or side.room.fitting(node, footprint) < pods:
+                    if node not in suitable or side.room.fitting(node, pod_set) < pods:
                         return False
-                    side.room.take(node, footprint, pods)
+                    side.room.take(node, pod_set, pods, assignment.devices.get(node, ()))
         return True
 
 

@@ -37,7 +37,7 @@ class Contest:
             self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
         )
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
-        self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
+        self._asks: dict[tuple[str | None, int, int | None, str], Ask] = {}  # by what is asked for
         self._fair_queues: dict[str, QuotaKey | None] = {}
         self._moves: dict[QuotaKey, int] = {}  # how often something moved in a tree, by root
         self._last: dict[str, tuple[int, Rank]] = {}  # ranks, and the moves of the tree then
@@ -127,7 +127,7 @@ class Contest:
             self._heads.put(rank, champion.who)
 
     def _ask(self, workload: Workload) -> Usage:
-        kind = workload.queue, id(workload.pod_sets), workload.replaces
+        kind = workload.queue, id(workload.pod_sets), workload.min_member, workload.replaces
         ask = self._asks.get(kind)
         if ask is None or not ask.settled:
             asking = self._state.asking(workload)

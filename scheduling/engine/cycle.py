@@ -2,7 +2,7 @@
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
-from scheduling.engine.entries import Entry, find_entry, out_of_reach
+from scheduling.engine.entries import Entry, find_entry, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
@@ -12,6 +12,7 @@ from scheduling.engine.regrowth import has_room
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
+from scheduling.engine.surplus import add_surplus
 from scheduling.engine.terms import (
     BlockerCode,
     EvictionReason,
@@ -47,12 +48,14 @@ def advance(state: State, now: float) -> Desk:
     decided that was not decided before.
     """
     state.pass_time(now)  # 1. claims expire, and work loses its protection
+    state.expected.settle()  # and room is kept for what is expected now
     desk = Desk(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
     _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
     _drain(desk, _line_up(state))  # 5. head by head, until nobody fits any more
-    desk.close()  # 6. let the books be as decided
+    add_surplus(desk)  # 6. gangs get what they ask for above their minima
+    desk.close()  # 7. let the books be as decided
     return desk
 
 
@@ -81,6 +84,7 @@ def _place_unmanaged(desk: Desk) -> None:
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
         entry = find_entry(state, state.asking(workload), None, ())
         if entry is not None and entry.ready:
+            desk.move(entry.moved)
             desk.admit(workload, entry.assignments)
 
 
@@ -129,12 +133,19 @@ def _offer(desk: Desk, heads: Contest, line: Walk, *, strict: bool) -> None:
 
     Room only shrinks within a cycle, but for what victims leave to their preemptors.
     """
-    state = desk.state
+    state, refused = desk.state, set[object]()
     for key in line:
         workload = state.workloads[key]
-        if strict or key in state.claims or not out_of_reach(state, state.asking(workload)):
+        asking = state.asking(workload)
+        same = reach(state, asking)
+        if (
+            strict
+            or key in state.claims
+            or (same not in refused and not out_of_reach(state, asking))
+        ):
             heads.offer(workload)
             return
+        refused.add(same)  # others that differ in their places alone are refused with it
         desk.work["passed"] += 1
         line.park(form_of(workload))
 
@@ -173,13 +184,12 @@ def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> 
     """Start the workload, or keep for it what others leave."""
     claims = desk.state.claims
     if entry.ready:
+        desk.move(entry.moved)
         desk.admit(workload, entry.assignments)
         return
-    for victim in entry.victims:
-        desk.evict_for(workload, victim)
-    if entry.victims:
+    victims = desk.make_room(workload, entry.victims)
+    if victims:
         desk.shield(workload)
-        victims = {victim.workload.key for victim in entry.victims}
         victims.update(claim.victims if claim else ())
         claims.make(workload, entry.assignments, victims, desk.state.now)
     elif claim:

@@ -1,12 +1,14 @@
 """How one workload gets in: at once, once those who leave have left, or once victims have.
 
+At once also means: if those who were admitted in this cycle stand elsewhere.
+
 The whole workload comes first in each of these ways, evictions included; only then are fewer
 pods looked at, where some pod set is content with fewer: the largest number with which any of
 the ways is open (``FORMAT.md`` 5.7). Nothing is changed here.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from scheduling.engine import partial
 from scheduling.engine.books import within
@@ -18,11 +20,15 @@ from scheduling.engine.ways import Way
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where the workload is going to stand. ``ready``: now; else once others have left."""
+    """Where the workload is going to stand. ``ready``: now; else once others have left.
+
+    ``moved``: where newcomers of this cycle must stand instead, by key.
+    """
 
     assignments: tuple[Assignment, ...]
     ready: bool = False
     victims: tuple[Candidate, ...] = ()
+    moved: Mapping[str, tuple[Assignment, ...]] = field(default_factory=dict)
 
 
 def find_entry(
@@ -44,7 +50,8 @@ def find_entry(
         if over_ceiling(state, sized):
             return None
         way = state.chooser.choose(sized, protected)
-        return _at_once(state, sized, None, way) or _later(state, sized, protected, way)
+        entry = _at_once(state, sized, None, way) or _closer(state, sized, way)
+        return entry or _later(state, sized, protected, way)
 
     if claim is None and out_of_reach(state, asking):
         return None
@@ -54,7 +61,7 @@ def find_entry(
     else:
         way = state.chooser.choose(whole, protected)
         entry = _at_once(state, whole, claim, way) or _claimed(state, asking, claim)
-        entry = entry or _later(state, whole, protected, way)
+        entry = entry or _closer(state, whole, way) or _later(state, whole, protected, way)
     if entry is not None or not partial.reducible(asking):
         return entry
     return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
@@ -76,6 +83,14 @@ def out_of_reach(state: State, asking: Workload) -> bool:
     return True
 
 
+def reach(state: State, asking: Workload) -> tuple[int, int] | None:
+    """Return all that :func:`out_of_reach` depends on for work of one queue; None: it is not."""
+    queue = state.books.queue(asking)
+    if queue is None or partial.reducible(asking):
+        return None
+    return asking.priority, state.preemptor.ways.charge(asking, queue)
+
+
 def over_ceiling(state: State, asking: Workload) -> bool:
     """Return whether the second queue that bounds the workload can never hold it."""
     if asking.ceiling_queue is None:
@@ -91,6 +106,14 @@ def _at_once(state: State, whole: Workload, claim: Claim | None, way: Way | None
         return Entry(claim.assignments, ready=True)
     assignments = state.assigner.assign(whole, books.both, way.pinned if way else None)
     return None if assignments is None else Entry(assignments, ready=True)
+
+
+def _closer(state: State, whole: Workload, way: Way | None) -> Entry | None:
+    """Stand where there would be room if newcomers of this cycle moved closer together."""
+    seating = state.newcomers.make_room(whole, way.pinned if way else None)
+    if seating is None:
+        return None
+    return Entry(seating.assignments, ready=True, moved=seating.moved)
 
 
 def _claimed(state: State, asking: Workload, claim: Claim | None) -> Entry | None:

@@ -5,6 +5,7 @@ the whole gang. Source: K82 for the summary, ``product.md`` 1.3 for the blockers
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 from scheduling.engine.blockers import (
     impossible,
@@ -14,11 +15,11 @@ from scheduling.engine.blockers import (
 )
 from scheduling.engine.books import Books, Side, available
 from scheduling.engine.feasibility import Checker
-from scheduling.engine.flavors import Assigner, Option
-from scheduling.engine.placement import place_pod_set
+from scheduling.engine.flavors import Assigner, Option, no_common_flavor
 from scheduling.engine.plan import Blocker
-from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Workload
+from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
 from scheduling.engine.terms import BlockerCode, PendingReason
+from scheduling.engine.together import Unit, assign_unit, units_of
 from scheduling.engine.tree import QuotaKey
 from scheduling.engine.usage import quota_usage
 
@@ -61,37 +62,43 @@ class Explainer:
         refusals: list[Blocker] = []
         homeless = False
         with self._books.trial():
-            for pod_set in workload.pod_sets:
-                options = self._assigner.options(workload, pod_set)
-                refusals.extend(options.refusals)
-                homeless = homeless or not options.choices
-                verdicts = [self._verdict(workload, pod_set, o) for o in options.choices]
+            for unit in units_of(workload.pod_sets):
+                found = [self._assigner.options(workload, pod_set) for pod_set in unit]
+                refusals.extend(refusal for one in found for refusal in one.refusals)
+                ways = list(self._assigner.jointly(workload, unit))
+                homeless = homeless or not ways
+                if not ways and all(one.choices for one in found):
+                    refusals.append(no_common_flavor(unit))
+                verdicts = [self._verdict(workload, unit, options) for options in ways]
                 if not verdicts:
                     continue
                 best = verdicts.index(min(verdicts))
-                chosen[pod_set.name] = options.choices[best]
+                chosen |= {p.name: o for p, o in zip(unit, ways[best], strict=True)}
                 if verdicts[best] == FITS:
-                    self._stand(workload, pod_set, options.choices[best])
+                    self._stand(workload, unit, ways[best])
         return chosen, refusals, homeless
 
-    def _verdict(self, workload: Workload, pod_set: PodSet, option: Option) -> int:
+    def _verdict(self, workload: Workload, unit: Unit, options: tuple[Option, ...]) -> int:
         books, queue = self._books, self._books.queue(workload)
-        usage = quota_usage(pod_set, pod_set.count, option)
+        usage: Counter[FlavorResource] = Counter()
+        for pod_set, option in zip(unit, options, strict=True):
+            usage.update(quota_usage(pod_set, pod_set.count, option))
         if queue is not None:
             ledger = books.now.ledger
             if any(amount > ledger.potential(queue, fr) for fr, amount in usage.items()):
                 return OVER_CEILING
             if any(amount > available(books.both, queue, fr) for fr, amount in usage.items()):
                 return NO_QUOTA
-        rooms = tuple(side.room for side in books.both)
-        placed = place_pod_set(books.atlas, rooms, pod_set, option.values())
-        return NO_ROOM if placed is None else FITS
+        return NO_ROOM if self._placed(unit, options) is None else FITS
 
-    def _stand(self, workload: Workload, pod_set: PodSet, option: Option) -> None:
+    def _placed(self, unit: Unit, options: Iterable[Option]) -> tuple[Assignment, ...] | None:
         rooms = tuple(side.room for side in self._books.both)
-        nodes = place_pod_set(self._books.atlas, rooms, pod_set, option.values()) or {}
-        assignment = Assignment(pod_set.name, pod_set.count, option, nodes)
-        self._books.hold(workload, [assignment], self._books.both)
+        return assign_unit(self._books.atlas, rooms, unit, tuple(options))
+
+    def _stand(self, workload: Workload, unit: Unit, options: tuple[Option, ...]) -> None:
+        assignments = self._placed(unit, options)
+        assert assignments is not None, "the verdict was that it fits"
+        self._books.hold(workload, assignments, self._books.both)
 
     def _quota(self, workload: Workload, chosen: dict[str, Option]) -> list[Blocker]:
         queue = self._books.queue(workload)
@@ -116,14 +123,12 @@ class Explainer:
         books = self._books
         rooms = tuple(side.room for side in books.both)
         with books.trial():
-            for pod_set in workload.pod_sets:
-                option = chosen[pod_set.name]
-                nodes = place_pod_set(books.atlas, rooms, pod_set, option.values())
-                if nodes is None:
+            for unit in units_of(workload.pod_sets):
+                placed = self._placed(unit, [chosen[pod_set.name] for pod_set in unit])
+                if placed is None:
                     break
                 for side in books.both:
-                    assignment = Assignment(pod_set.name, pod_set.count, option, nodes)
-                    side.room.stand(workload, [assignment])
+                    side.room.stand(workload, placed)
             else:
                 return []
         return room_blockers(books.atlas, rooms, workload, chosen)

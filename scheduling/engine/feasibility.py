@@ -11,20 +11,24 @@ from dataclasses import dataclass, field, replace
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.bounds import best_total, largest_gang
-from scheduling.engine.flavors import Option, Options, combinations, options_of
+from scheduling.engine.capacity import FreeCapacity
+from scheduling.engine.flavors import (
+    Option,
+    Options,
+    combinations,
+    jointly,
+    no_common_flavor,
+    options_of,
+)
 from scheduling.engine.machines import PODS
 from scheduling.engine.partial import smallest
-from scheduling.engine.placement import (
-    FreeCapacity,
-    capacities,
-    level_depth,
-    place_pod_set,
-)
+from scheduling.engine.placement import fitting_pods
 from scheduling.engine.pools import Pool, Pools, pool_of
 from scheduling.engine.quota import QuotaLedger
+from scheduling.engine.shortage import Shortage, shortage
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot, Workload
-from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
-from scheduling.engine.topology import Hosts
+from scheduling.engine.terms import BlockerCode, DiagnosticCode
+from scheduling.engine.together import Unit, assign_alone, units_of
 from scheduling.engine.tree import queue_key, quota_tree
 from scheduling.engine.usage import (
     asked_of,
@@ -70,7 +74,7 @@ class Checker:
         self._snapshot = snapshot
         self._atlas = Atlas(_emptied(snapshot))
         self._ledger = QuotaLedger(quota_tree(snapshot))
-        self._room = FreeCapacity(self._atlas.snapshot.nodes)
+        self._room = FreeCapacity(self._atlas)
         self._pools = Pools(self._atlas, self._room)
         self._ceilings: dict[str, dict[FlavorResource, int]] = {}
 
@@ -167,9 +171,11 @@ class _Gang:
 
     def __init__(self, pools: Pools, parts: Parts, workload: Workload) -> None:
         self._pools = pools
-        self._atlas, self._room, queue = parts
+        self._atlas, self._room, self._queue = parts
         self._workload = workload
-        self._options = {p.name: options_of(self._atlas, queue, p) for p in workload.pod_sets}
+        self._options = {
+            p.name: options_of(self._atlas, self._queue, p) for p in workload.pod_sets
+        }
 
     def refusals(self) -> Iterable[Finding]:
         """Yield why flavors and taints keep the pods out."""
@@ -182,6 +188,11 @@ class _Gang:
             if taint:
                 numbers = {"taint": taint, "pod_set": pod_set.name}
                 yield Finding(DiagnosticCode.TAINT_NOT_TOLERATED, self._workload.key, numbers)
+        for unit in units_of(self._workload.pod_sets):
+            each = all(self._choices(pod_set) for pod_set in unit)
+            if each and not any(True for _ in self._together(unit)):
+                facts = no_common_flavor(unit).facts
+                yield Finding(DiagnosticCode.FLAVOR_MISMATCH, self._workload.key, facts)
 
     def cluster(self) -> Iterable[Finding]:
         """Yield what the healthy nodes cannot hold."""
@@ -269,31 +280,24 @@ class _Gang:
                     yield Finding(DiagnosticCode.NEVER_FITS_NODE, self._workload.key, numbers)
 
     def _domains(self) -> Iterable[Finding]:
-        for pod_set in self._workload.pod_sets:
-            request = pod_set.topology
-            if request is None or request.mode is not TopologyMode.REQUIRED:
+        """Yield what no flavor's topology could ever give: a domain, whole slices, a group's."""
+        for unit in units_of(self._workload.pod_sets):
+            lacks = [self._lacks(unit, options) for options in self._together(unit)]
+            if not lacks or None in lacks:
                 continue
-            largest = max(
-                (self._largest(pod_set, option) for option in self._choices(pod_set)), default=0
+            least = max((lack for lack in lacks if lack), key=lambda lack: lack.fits)
+            yield Finding(
+                DiagnosticCode.NEVER_FITS_TOPOLOGY, self._workload.key, _in_numbers(least)
             )
-            if largest < pod_set.count:
-                resource = main_resource([pod_set])
-                each = pod_footprint(pod_set)[resource]
-                numbers: dict[str, str | int] = {
-                    "level": request.level or "",
-                    "resource": resource,
-                    "largest": largest * each,
-                    "need": pod_set.count * each,
-                    "pods": pod_set.count,
-                    "largest_pods": largest,
-                }
-                yield Finding(DiagnosticCode.NEVER_FITS_TOPOLOGY, self._workload.key, numbers)
+
+    def _together(self, unit: Unit) -> Iterable[tuple[Mapping[str, str], ...]]:
+        return jointly(self._queue, unit, [self._choices(pod_set) for pod_set in unit])
+
+    def _lacks(self, unit: Unit, options: tuple[Mapping[str, str], ...]) -> Shortage | None:
+        return shortage(self._atlas, (self._room,), unit, options)
 
     def _choices(self, pod_set: PodSet) -> tuple[Mapping[str, str], ...]:
         return self._options[pod_set.name].choices
-
-    def _largest(self, pod_set: PodSet, option: Mapping[str, str]) -> int:
-        return largest_domain(self._atlas, (self._room,), pod_set, option.values())
 
     def _packing(self) -> Iterable[Finding]:
         """Yield a finding where the sums suffice and whole pods still do not fit."""
@@ -319,25 +323,24 @@ class _Gang:
 
     def _pack(self, pod_set: PodSet, option: Mapping[str, str]) -> int:
         rooms, flavors = (self._room,), option.values()
-        placed = place_pod_set(self._atlas, rooms, pod_set, flavors)
+        placed = assign_alone(self._atlas, rooms, pod_set, option)
         if placed is None:
-            return min(pod_set.count, sum(self._capacity(pod_set, option).values()))
+            return min(pod_set.count, fitting_pods(self._atlas, rooms, pod_set, flavors))
         return pod_set.count
 
-    def _capacity(self, pod_set: PodSet, option: Mapping[str, str]) -> dict[str, int]:
-        return capacities(self._atlas, (self._room,), pod_set, option.values())
 
-
-def largest_domain(
-    atlas: Atlas, rooms: tuple[FreeCapacity, ...], pod_set: PodSet, flavors: Iterable[str]
-) -> int:
-    """Return how many pods the roomiest domain at the requested level can hold."""
-    names = sorted(set(flavors))
-    depth = level_depth(atlas, pod_set, names)
-    if depth is None:
-        return 0
-    capacity = capacities(atlas, rooms, pod_set, names)
-    return Hosts(capacity, atlas.paths(atlas.levels(names))).largest(depth)
+def _in_numbers(lack: Shortage) -> dict[str, str | int]:
+    resource = main_resource(lack.pod_sets)
+    need = demand(lack.pod_sets)[resource]
+    return {
+        "level": lack.level,
+        "resource": resource,
+        "largest": need * lack.fits // lack.pods,
+        "need": need,
+        "pods": lack.pods,
+        "largest_pods": lack.fits,
+        **lack.facts,
+    }
 
 
 def main_resource(pod_sets: Iterable[PodSet]) -> str:

@@ -1,11 +1,12 @@
 """Flavor choice: which kind of node pays and carries each pod set.
 
 All pod sets of a workload are assigned together (``decisions.md`` 4.4): flavors are tried in
-the queue's order, and a choice that leaves a later pod set without room is taken back.
+the queue's order, and a choice that leaves a later pod set without room is taken back. Pod sets
+of one group get the same flavors (``admission.md`` K63).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
@@ -13,14 +14,15 @@ from scheduling.engine.affinity import admits_flavor
 from scheduling.engine.atlas import Atlas, taint_text, untolerated
 from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.machines import Flavor
-from scheduling.engine.placement import place_pod_set
 from scheduling.engine.plan import Blocker
 from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Undeclared
+from scheduling.engine.together import Unit, assign_unit, units_of
 from scheduling.engine.usage import asked_of, covered, quota_usage
 
 MAX_OPTIONS = 64  # flavor combinations of one pod set
 MAX_STEPS = 256  # pod sets tried in one search, dead ends included
+MOST_JOINT = 4096  # combinations of a group's options that are looked at for common flavors
 
 Option = Mapping[str, str]  # resource -> flavor
 
@@ -87,6 +89,33 @@ def _undeclared(queue: ClusterQueue, asked: Mapping[str, int]) -> Iterable[Block
         )
 
 
+def agree(queue: ClusterQueue, options: Collection[Option]) -> bool:
+    """Return whether the options take the same flavor of every resource group."""
+    for group in queue.groups:
+        taken = {option[r] for option in options for r in group.resources if r in option}
+        if len(taken) > 1:
+            return False
+    return True
+
+
+def jointly(
+    queue: ClusterQueue | None, unit: Unit, choices: Sequence[Iterable[Option]]
+) -> Iterator[tuple[Option, ...]]:
+    """Yield an option for each pod set of a unit; those of a group take the same flavors."""
+    ways = product(*choices)
+    if len(unit) == 1 or queue is None:
+        return ways
+    return (options for options in islice(ways, MOST_JOINT) if agree(queue, options))
+
+
+def no_common_flavor(unit: Unit) -> Blocker:
+    """Return the refusal of a group whose pod sets suit no flavor together."""
+    names = ", ".join(pod_set.name for pod_set in unit)
+    return Blocker(
+        BlockerCode.FLAVOR_MISMATCH, where=names, facts={"cause": "GroupFlavors", "group": names}
+    )
+
+
 def _merged(parts: Iterable[Option]) -> Option:
     return {resource: flavor for part in parts for resource, flavor in part.items()}
 
@@ -119,10 +148,14 @@ def _label_mismatch(flavor: Flavor, pod_set: PodSet) -> Blocker | None:
 
 
 def _level_mismatch(atlas: Atlas, name: str, pod_set: PodSet) -> Blocker | None:
-    level = pod_set.topology.level if pod_set.topology else None
-    if level is None or not atlas.nodes_of(name) or level in atlas.levels([name]):
+    request = pod_set.topology
+    if request is None or not atlas.nodes_of(name):
         return None
-    return _mismatch(name, {"level": level, "cause": "TopologyLevelNotFound"})
+    levels, asked = atlas.levels([name]), (request.level, *(level for level, _ in request.layers))
+    missing = next((level for level in asked if level and level not in levels), None)
+    if missing is None:
+        return None
+    return _mismatch(name, {"level": missing, "cause": "TopologyLevelNotFound"})
 
 
 def _mismatch(flavor: str, facts: Mapping[str, str | int]) -> Blocker:
@@ -159,6 +192,11 @@ class Assigner:
             self._options[key] = pod_set, options_of(self.books.atlas, queue, pod_set)
         return self._options[key][1]
 
+    def jointly(self, workload: Workload, unit: Unit) -> Iterator[tuple[Option, ...]]:
+        """Yield an option for each pod set of a unit of the workload, best first."""
+        queue = self.books.snapshot.cluster_queues.get(workload.queue or "")
+        return jointly(queue, unit, [self.options(workload, p).choices for p in unit])
+
     def offer(self, pod_set: PodSet, option: Option) -> "Offer":
         """Return what all pods of a pod set are charged under an option; remembered as well."""
         key = (id(pod_set), id(option))
@@ -193,9 +231,10 @@ class Assigner:
             one = search.alone(workload.pod_sets[0])
             self.steps += search.steps
             return None if one is None else (one,)
-        found = search.run(list(workload.pod_sets))
+        units = units_of(workload.pod_sets)
+        found = search.run(units)
         if found is None:
-            found = search.run(sorted(workload.pod_sets, key=_demanding))
+            found = search.run(tuple(sorted(units, key=_most_demanding)))
         self.steps += search.steps
         if found is None:
             return None
@@ -205,6 +244,10 @@ class Assigner:
 
 def _demanding(pod_set: PodSet) -> tuple[list[int], str]:
     return [-amount for _, amount in sorted(pod_set.requests.items(), reverse=True)], pod_set.name
+
+
+def _most_demanding(unit: Unit) -> tuple[list[int], str]:
+    return min(_demanding(pod_set) for pod_set in unit)
 
 
 class _Search:
@@ -236,32 +279,55 @@ class _Search:
                 return found
         return None
 
-    def run(self, order: list[PodSet]) -> tuple[Assignment, ...] | None:
-        """Return one assignment for each pod set of ``order``; try the first pod set first."""
+    def run(self, order: tuple[Unit, ...]) -> tuple[Assignment, ...] | None:
+        """Return one assignment for each pod set of ``order``; try the first unit first."""
         if not order:
             return ()
-        pod_set, rest = order[0], order[1:]
-        for option in self._choices(pod_set):
+        unit, rest = order[0], order[1:]
+        for options in self._jointly(unit):
             self.steps += 1
             if self.steps > MAX_STEPS:
                 return None
-            found = self._with(pod_set, option, rest)
+            found = self._with(unit, options, rest)
             if found is not None:
                 return found
         return None
 
     def _with(
-        self, pod_set: PodSet, option: Option, rest: list[PodSet]
+        self, unit: Unit, options: tuple[Option, ...], rest: tuple[Unit, ...]
     ) -> tuple[Assignment, ...] | None:
-        """Return the assignments under one option of the first pod set, or None."""
-        assignment = self._place(pod_set, option)
-        if assignment is None or not rest:
-            return None if assignment is None else (assignment,)
+        """Return the assignments under one choice for the first unit, or None."""
+        assignments = self._place_unit(unit, options)
+        if assignments is None or not rest:
+            return assignments
         books = self._assigner.books
         with books.trial():
-            books.hold(self._workload, (assignment,), self._sides)
+            books.hold(self._workload, assignments, self._sides)
             others = self.run(rest)
-        return None if others is None else (assignment, *others)
+        return None if others is None else (*assignments, *others)
+
+    def _jointly(self, unit: Unit) -> Iterator[tuple[Option, ...]]:
+        """Yield an option for each pod set of a unit; those of a group take the same flavors."""
+        queue = self._assigner.books.snapshot.cluster_queues.get(self._workload.queue or "")
+        return jointly(queue, unit, [self._choices(pod_set) for pod_set in unit])
+
+    def _place_unit(
+        self, unit: Unit, options: tuple[Option, ...]
+    ) -> tuple[Assignment, ...] | None:
+        """Return quota and nodes for all pod sets of a unit; nothing is taken yet."""
+        if len(unit) == 1:
+            one = self._place(unit[0], options[0])
+            return None if one is None else (one,)
+        usage: Counter[FlavorResource] = Counter()
+        for pod_set, option in zip(unit, options, strict=True):
+            usage += self._assigner.offer(pod_set, option).usage
+        if self._queue is not None and not self._quota_fits(usage):
+            return None
+        return self._on_nodes(unit, options)
+
+    def _on_nodes(self, unit: Unit, options: tuple[Option, ...]) -> tuple[Assignment, ...] | None:
+        rooms = tuple(side.room for side in self._sides)
+        return assign_unit(self._assigner.books.atlas, rooms, unit, options)
 
     def _choices(self, pod_set: PodSet) -> tuple[Option, ...]:
         if pod_set.name in self._pinned:
@@ -275,11 +341,8 @@ class _Search:
             return None
         if offer.bare is not None:
             return offer.bare
-        rooms = tuple(side.room for side in self._sides)
-        nodes = place_pod_set(self._assigner.books.atlas, rooms, pod_set, option.values())
-        if nodes is None:
-            return None
-        return Assignment(pod_set.name, pod_set.count, option, dict(sorted(nodes.items())))
+        placed = self._on_nodes((pod_set,), (option,))
+        return None if placed is None else placed[0]
 
     def _quota_fits(self, usage: Mapping[FlavorResource, int]) -> bool:
         assert self._queue is not None

@@ -7,7 +7,7 @@ GPUs and its CPUs from different flavors stands on a node of both. ``()`` is eve
 from collections.abc import Iterable
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.placement import FreeCapacity
+from scheduling.engine.capacity import FreeCapacity
 
 Pool = tuple[str, ...]
 

@@ -145,13 +145,21 @@ class ClusterQueue:
         }
 
 
+class SliceLayer(NamedTuple):
+    """``size`` pods that must share a domain of ``level``, a node label."""
+
+    level: str
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
     """Where the pods of a pod set must or should stand together.
 
     ``level`` is a node label of the topology; None with ``unconstrained``. A slice is
     ``slice_size`` pods that must share a domain of ``slice_level``; pod sets of one ``group``
-    are placed together, the smaller one as leader.
+    are placed together, the smaller one as leader. ``slices``: slices made of slices, outer
+    ones first, in place of the two fields for a single one.
     """
 
     mode: TopologyMode
@@ -159,6 +167,14 @@ class TopologyRequest:
     slice_level: str | None = None
     slice_size: int = 1
     group: str = ""
+    slices: tuple[SliceLayer, ...] = ()
+
+    @property
+    def layers(self) -> tuple[SliceLayer, ...]:
+        """Return the slices that are asked for, outer ones first."""
+        if self.slices or self.slice_level is None:
+            return self.slices
+        return (SliceLayer(self.slice_level, self.slice_size),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +221,7 @@ class PodSet:
     ``flavors``: those that it must get, by resource; None: any. ``role_minimum``: how many of
     these pods must stand for the gang to count as running; None: as the gang's minimum leaves
     it. ``device``: what it asks of single devices; None: whole ones, any of the node.
+    ``beside``: others of these pods that stand already, by node; these join them.
     """
 
     name: str
@@ -220,6 +237,7 @@ class PodSet:
     role_minimum: int | None = None
     subgroups: Subgroups | None = None
     device: DeviceRequest | None = None
+    beside: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +280,8 @@ class Workload:
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
+    ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
+    sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
     """
 
     key: str
@@ -282,6 +302,7 @@ class Workload:
     replaces: str = ""
     min_member: int | None = None
     duration_s: float | None = None
+    part_of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,12 +364,21 @@ class LocalQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class Recent:
+    """How many pods like those of a pod set came lately; its name and count do not matter."""
+
+    pod_set: PodSet
+    pods: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything a cycle decides on. Equal snapshots give equal plans.
 
     ``fair_strategies``: fair sharing is on in every tree that does not say otherwise, with
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
+    ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
     """
 
     now: float
@@ -363,3 +393,4 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
+    shapes: tuple[Recent, ...] = ()

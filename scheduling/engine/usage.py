@@ -16,6 +16,11 @@ def is_gpu(resource: str) -> bool:
     return resource in _GPU_NAMES or resource.startswith(_GPU_PREFIXES)
 
 
+def is_whole_gpu(resource: str) -> bool:
+    """Return whether ``resource`` counts GPUs that are taken whole."""
+    return resource in _GPU_NAMES
+
+
 def by_importance(resources: Iterable[str]) -> list[str]:
     """Return ``resources`` in the order in which people are told of them: GPUs first."""
     return sorted(resources, key=lambda resource: (not is_gpu(resource), resource))
@@ -121,4 +126,5 @@ def shape(pod_set: PodSet) -> tuple[object, ...]:
         pod_set.role_minimum,
         pod_set.subgroups,
         pod_set.device,
+        tuple(sorted(pod_set.beside.items())),
     )

@@ -5,18 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.books import Books
 from scheduling.engine.flavors import options_of
 from scheduling.engine.loans import idle_nominal, lent
-from scheduling.engine.machines import Node
 from scheduling.engine.metering import admitted_ledger
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, Snapshot
-from scheduling.engine.topology import path_of
 from scheduling.engine.tree import Kind, QuotaKey
-from scheduling.engine.usage import is_gpu, quota_usage
-
-HOST, CLUSTER = "host", "cluster"
+from scheduling.engine.usage import quota_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +40,6 @@ class QuotaRow:
     ceiling: int | None
     reachable: int
     available: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fragmentation:
-    """Free GPUs of one flavor, and the largest gang that fits in one domain of each level.
-
-    A gang stands on one flavor; GPUs of two are never added up.
-    """
-
-    flavor: str
-    resource: str
-    free: int
-    largest: Mapping[str, int]
 
 
 def quota_rows(snapshot: Snapshot) -> tuple[QuotaRow, ...]:
@@ -116,37 +98,3 @@ def pending_demand(snapshot: Snapshot) -> dict[tuple[str, FlavorResource], int]:
                 for fr, amount in quota_usage(pod_set, pod_set.count, option).items():
                     waiting[queue.name, fr] += amount
     return dict(waiting)
-
-
-def fragmentation(snapshot: Snapshot) -> tuple[Fragmentation, ...]:
-    """Return, for each flavor with GPUs, what is free and how large a whole gang may be now.
-
-    Levels are the labels of the flavor's topology, and ``host`` and ``cluster``.
-    """
-    atlas = Atlas(snapshot)
-    room, found = Books(snapshot, atlas).now.room, []
-    for name in sorted(snapshot.flavors):
-        nodes = atlas.nodes_of(name)
-        usable = [node for node in nodes if node.usable]
-        for resource in sorted({r for node in nodes for r in node.allocatable if is_gpu(r)}):
-            free = {node.name: max(0, room.free(node.name, resource)) for node in usable}
-            largest = {HOST: max(free.values(), default=0), CLUSTER: sum(free.values())}
-            largest.update(_largest_by_level(atlas.levels([name]), usable, free))
-            found.append(
-                Fragmentation(name, resource, sum(free.values()), dict(sorted(largest.items())))
-            )
-    return tuple(found)
-
-
-def _largest_by_level(
-    levels: tuple[str, ...], nodes: list[Node], free: Mapping[str, int]
-) -> dict[str, int]:
-    largest: dict[str, int] = {}
-    for depth, level in enumerate(levels, start=1):
-        rooms: Counter[tuple[str, ...]] = Counter()
-        for node in nodes:
-            path = path_of(node, levels)
-            if path is not None:
-                rooms[path[:depth]] += free[node.name]
-        largest[level] = max(rooms.values(), default=0)
-    return largest

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduling.engine.flavors import MAX_STEPS, Assigner, Option
+from scheduling.engine.flavors import MAX_STEPS, Assigner, Option, agree
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
+from scheduling.engine.together import Unit, units_of
 from scheduling.engine.tree import QuotaKey
 
 
@@ -33,6 +34,8 @@ class Ways:
     def __init__(self, assigner: Assigner) -> None:
         self._assigner, self._ledger = assigner, assigner.books.soon.ledger
         self._known: dict[tuple[QuotaKey, int], tuple[tuple[PodSet, ...], tuple[Way, ...]]] = {}
+        self._charges: dict[object, int] = {}
+        self._charge: dict[tuple[QuotaKey, int], int] = {}
 
     def of(self, workload: Workload, queue: QuotaKey) -> tuple[Way, ...]:
         """Return every way of a workload of this queue once."""
@@ -41,9 +44,18 @@ class Ways:
             self._known[key] = workload.pod_sets, tuple(self._search(workload, queue))
         return self._known[key][1]
 
+    def charge(self, workload: Workload, queue: QuotaKey) -> int:
+        """Return a number that is equal for work of the queue with ways that are charged alike."""
+        key = (queue, id(workload.pod_sets))
+        if key not in self._charge:
+            charged = tuple(tuple(sorted(way.usage.items())) for way in self.of(workload, queue))
+            self._charge[key] = self._charges.setdefault(charged, len(self._charges))
+        return self._charge[key]
+
     def _search(self, workload: Workload, queue: QuotaKey) -> Iterator[Way]:
         """Yield the ways. Cost: O(columns) for each option tried."""
         steps = 0
+        groups = [unit for unit in units_of(workload.pod_sets) if len(unit) > 1]
 
         def after(way: Way, rest: Sequence[PodSet]) -> Iterator[Way]:
             nonlocal steps
@@ -55,7 +67,7 @@ class Ways:
                 if steps > MAX_STEPS:
                     return
                 further = self._further(way, rest[0], option)
-                if self._reachable(further, queue):
+                if self._reachable(further, queue) and self._agreed(further, groups, queue):
                     yield from after(further, rest[1:])
 
         return after(Way({}, Counter(), ()), workload.pod_sets)
@@ -65,6 +77,12 @@ class Ways:
         usage = way.usage + asked
         marks = (*way.marks, *((fr, usage[fr]) for fr in asked))
         return Way({**way.pinned, pod_set.name: option}, usage, marks)
+
+    def _agreed(self, way: Way, groups: Iterable[Unit], queue: QuotaKey) -> bool:
+        """Return whether the pod sets of each group take the same flavors."""
+        pinned, rules = way.pinned, self._assigner.books.snapshot.cluster_queues[queue.name]
+        options = ([pinned[p.name] for p in unit if p.name in pinned] for unit in groups)
+        return all(agree(rules, taken) for taken in options)
 
     def _reachable(self, way: Way, queue: QuotaKey) -> bool:
         return all(n <= self._ledger.potential(queue, fr) for fr, n in way.usage.items())

@@ -1,5 +1,6 @@
 """Labels and annotations of Kueue, Volcano and ours that say something about scheduling."""
 
+import json
 from collections.abc import Mapping
 
 from gpuplatform.common.fields import Fields
@@ -16,12 +17,15 @@ PREFERRED = f"{KUEUE}/podset-preferred-topology"
 UNCONSTRAINED = f"{KUEUE}/podset-unconstrained-topology"
 SLICE_LEVEL = f"{KUEUE}/podset-slice-required-topology"
 SLICE_SIZE = f"{KUEUE}/podset-slice-size"
+SLICE_LAYERS = f"{KUEUE}/podset-slice-required-topology-constraints"
+GROUP = f"{KUEUE}/podset-group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 DURATION = "gpuplatform.io/expected-duration-seconds"
 CHECKPOINT = "gpuplatform.io/checkpoint-interval-seconds"
 
+LONGEST_LAYERS = 4096  # characters
 SCHEDULING_NAMESPACES = frozenset(
     ("scheduling.volcano.sh", "scheduling.k8s.io", "scheduling.x-k8s.io", "volcano.sh", KUEUE)
 )
@@ -37,6 +41,8 @@ READ = frozenset(
         UNCONSTRAINED,
         SLICE_LEVEL,
         SLICE_SIZE,
+        SLICE_LAYERS,
+        GROUP,
         PREEMPTABLE,
         VOLCANO_QUEUE,
         *GROUP_NAMES,
@@ -49,7 +55,6 @@ NOT_HONOURED = frozenset(
         f"{KUEUE}/job-completions-equal-parallelism",
         f"{KUEUE}/pod-group-name",
         f"{KUEUE}/pod-group-total-count",
-        f"{KUEUE}/podset-group-name",
         f"{KUEUE}/prebuilt-workload-name",
         f"{KUEUE}/priority-boost",
         f"{KUEUE}/retriable-in-group",
@@ -97,12 +102,36 @@ def topology_of(rows: Fields) -> TopologySpec | None:
     return TopologySpec(mode, str(rows.body[asked[0]]))
 
 
-def slice_of(rows: Fields) -> SliceSpec | None:
-    """Return the slice request among a pod template's annotations (K62): both keys or none."""
+def slices_of(rows: Fields) -> tuple[SliceSpec, ...]:
+    """Return the slices among a pod template's annotations (K62), outer ones first.
+
+    One is written as a level and a size, both or neither; several as a list in JSON.
+    """
     level, size = rows.body.get(SLICE_LEVEL), seconds(rows, SLICE_SIZE)
+    if SLICE_LAYERS in rows.body:
+        if level is not None or size is not None:
+            rows.report("BAD_VALUE", SLICE_LAYERS, value=SLICE_LAYERS, allowed=SLICE_LEVEL)
+        return _layers(rows)
     if level is None and size is None:
-        return None
+        return ()
     if level is None or size is None:
         rows.report("REQUIRED", SLICE_LEVEL if level is None else SLICE_SIZE)
-        return None
-    return SliceSpec(str(level), size)
+        return ()
+    return (SliceSpec(str(level), size),)
+
+
+def _layers(rows: Fields) -> tuple[SliceSpec, ...]:
+    text = str(rows.body[SLICE_LAYERS])
+    try:
+        found = _parsed(text)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        found = ()
+    if not found:
+        allowed = '[{"topology": "...", "size": 8}, ...]'
+        rows.report("BAD_VALUE", SLICE_LAYERS, value=text[:64], allowed=allowed)
+    return found
+
+
+def _parsed(text: str) -> tuple[SliceSpec, ...]:
+    layers = json.loads(text) if len(text) <= LONGEST_LAYERS else []
+    return tuple(SliceSpec(str(one["topology"]), int(str(one["size"])[:9])) for one in layers)

@@ -7,12 +7,12 @@ absent equal the limits; pod-level resources rule for what they name.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuplatform.common.fields import Fields
 from gpuplatform.common.quantities import DIVISIBLE
 from scheduling.manifests.affinity import read_affinity
-from scheduling.manifests.annotations import check_keys, slice_of, topology_of
+from scheduling.manifests.annotations import GROUP, check_keys, slices_of, topology_of
 from scheduling.specs import PodSetSpec
 
 GPU_MEMORY, VGPU_MEMORY = "nvidia.com/gpu-memory", "volcano.sh/vgpu-memory"
@@ -51,18 +51,7 @@ class PodShape:
 
     def as_pod_set(self, name: str, count: int, min_count: int | None = None) -> PodSetSpec:
         """Return ``count`` such pods as a pod set."""
-        one = self.pod_set
-        return PodSetSpec(
-            name=name,
-            count=count,
-            requests=one.requests,
-            min_count=min_count,
-            node_selector=one.node_selector,
-            tolerations=one.tolerations,
-            affinity=one.affinity,
-            topology=one.topology,
-            slice=one.slice,
-        )
+        return replace(self.pod_set, name=name, count=count, min_count=min_count)
 
 
 def read_template(template: Fields) -> PodShape:
@@ -92,7 +81,8 @@ def read_template(template: Fields) -> PodShape:
             tolerations=tolerations,
             affinity=read_affinity(spec),
             topology=topology_of(annotations),
-            slice=slice_of(annotations),
+            slices=slices_of(annotations),
+            group=annotations.text(GROUP),
         ),
     )
     spec.close()

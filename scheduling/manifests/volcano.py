@@ -1,11 +1,15 @@
 """Volcano's kinds of work: Job (``placement.md`` 2.2) and PodGroup (2.1)."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
 from scheduling.manifests.work import Work, begin
-from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec
+from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec, WorkloadSpec
 
 RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
 EVICTION_EVENTS = ("PodEvicted", "*", "AnyEvent")
@@ -18,7 +22,8 @@ def read_volcano_job(part: Part) -> None:
     spec = work.fields.child("spec", required=True)
     topology = read_network_topology(spec)
     for row in spec.children("tasks", required=True):
-        _task(work, row, topology)
+        _task(work, row)
+    work.pod_sets = _together(work.pod_sets, topology, "job")
     pods = sum(pod_set.count for pod_set in work.pod_sets)
     work.min_member = spec.integer("minAvailable", pods, maximum=MOST_PODS)
     work.volcano_queue = spec.text("queue")
@@ -33,7 +38,7 @@ def read_volcano_job(part: Part) -> None:
     part.specs.append(work.spec())
 
 
-def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
+def _task(work: Work, row: Fields) -> None:
     name = row.text("name", required=True)
     count = row.integer("replicas", 1, maximum=MOST_PODS) or 0
     shape = read_template(row.child("template", required=True))
@@ -42,30 +47,60 @@ def _task(work: Work, row: Fields, topology: TopologySpec | None) -> None:
         work.role_minima[name] = least
     _policies(row)
     row.accept("maxRetry")
-    row.not_honoured("dependsOn", "partitionPolicy", "subGroupPolicy")
+    row.not_honoured("dependsOn", "subGroupPolicy")
     if row.text("topologyPolicy", "none") != "none":
         row.not_honoured("topologyPolicy")
-    row.close()
     work.shapes.append(shape)
     if count:
-        pod_set = shape.as_pod_set(name, count)
-        work.pod_sets.append(_together(pod_set, topology))
+        work.pod_sets.append(_partitions(row, shape.as_pod_set(name, count)))
+    row.accept("partitionPolicy")
+    row.close()
 
 
-def _together(pod_set: PodSetSpec, topology: TopologySpec | None) -> PodSetSpec:
-    """Return the pod set under the job's topology, unless its pods ask for their own."""
-    if topology is None or pod_set.topology is not None:
+def _together(
+    pod_sets: list[PodSetSpec], topology: TopologySpec | None, group: str
+) -> list[PodSetSpec]:
+    """Return the pod sets under the job's topology, unless their pods ask for their own.
+
+    What Volcano asks of a job holds for all its pods at once: several pod sets are a group.
+    """
+    if topology is None:
+        return pod_sets
+    under = [p for p in pod_sets if p.topology is None and not p.group]
+    grouped = len(under) > 1 and topology.level is not None
+    return [
+        replace(p, topology=topology, group=group if grouped else "") if p in under else p
+        for p in pod_sets
+    ]
+
+
+def _partitions(row: Fields, pod_set: PodSetSpec) -> PodSetSpec:
+    """Return a task in partitions: parts that start whole, each in one domain if it says so."""
+    if "partitionPolicy" not in row:
         return pod_set
-    return PodSetSpec(
-        name=pod_set.name,
-        count=pod_set.count,
-        requests=pod_set.requests,
-        min_count=pod_set.min_count,
-        node_selector=pod_set.node_selector,
-        tolerations=pod_set.tolerations,
-        topology=topology,
-        slice=pod_set.slice,
+    policy = row.child("partitionPolicy")
+    total = policy.integer("totalPartitions", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
+    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
+    least = policy.integer("minPartitions", total, maximum=total)
+    if total * size != pod_set.count:
+        numbers = {"partitions": total, "slice_size": size, "pods": pod_set.count}
+        policy.report("PARTITIONS_NOT_WHOLE", "totalPartitions", **numbers)
+    slices = _slices(policy, size)
+    policy.close()
+    return replace(
+        pod_set, subgroup=SubgroupSpec(size, total if least is None else least), slices=slices
     )
+
+
+def _slices(policy: Fields, size: int) -> tuple[SliceSpec, ...]:
+    """Return the slices of parts that each need a domain of their own."""
+    topology = read_network_topology(policy)
+    if topology is None or topology.level is None:
+        return ()
+    if topology.mode != "required":  # pods stand as near to each other as can be anyway
+        policy.not_honoured("networkTopology")
+        return ()
+    return (SliceSpec(topology.level, size),)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -151,15 +186,67 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     work.own_priority_class = spec.text("priorityClassName")
     declared = spec.quantities("minResources")
     topology = read_network_topology(spec)
-    spec.not_honoured("subGroupPolicy")
+    rows = spec.children("subGroupPolicy")
+    policies = [policy for row in rows if (policy := _subgroup_policy(row, named=bool(members)))]
+    pod_sets = _members([_in_parts(member, policies) for member in members])
+    pod_sets = pod_sets or [_parted(p, {}, policies) for p in _announced(declared, least)]
+    work.pod_sets = _together(pod_sets, topology, "podgroup")
     spec.close()
     work.fields.close()
-    pod_sets = _members(members) or _announced(declared, least)
-    work.pod_sets = [_together(pod_set, topology) for pod_set in pod_sets]
     _check_members(part, members, declared, least)
     made = work.spec()
     if not owned_elsewhere or pod_sets:
         part.specs.append(made)
+
+
+class _Subgroups(NamedTuple):
+    """What a subgroup policy asks of the pods that carry the labels."""
+
+    labels: dict[str, str]
+    subgroup: SubgroupSpec
+    slices: tuple[SliceSpec, ...]
+
+
+def _subgroup_policy(row: Fields, *, named: bool) -> _Subgroups | None:
+    """Read one subgroup policy.
+
+    The size of a subgroup says which members form one; by which label values they are told
+    apart (``matchLabelKeys``) changes nothing then. Pods that are only announced (``named``
+    false) carry no labels, so none of them can be selected.
+    """
+    size = row.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
+    least = row.integer("minSubGroups", 0, maximum=MOST_PODS) or 0
+    found = _Subgroups(_selector(row), SubgroupSpec(size, least), _slices(row, size))
+    row.accept("name", "matchLabelKeys")
+    if found.labels and not named:
+        row.not_honoured("labelSelector", "subGroupSize")
+    row.close()
+    return found if named or not found.labels else None
+
+
+def _selector(policy: Fields) -> dict[str, str]:
+    if "labelSelector" not in policy:
+        return {}
+    selector = policy.child("labelSelector")
+    chosen = dict(selector.labels("matchLabels"))
+    selector.not_honoured("matchExpressions")
+    selector.close()
+    return chosen
+
+
+def _in_parts(member: WorkloadSpec, policies: list[_Subgroups]) -> WorkloadSpec:
+    pod_sets = tuple(_parted(p, member.labels, policies) for p in member.pod_sets)
+    return replace(member, pod_sets=pod_sets)
+
+
+def _parted(
+    pod_set: PodSetSpec, labels: Mapping[str, str], policies: list[_Subgroups]
+) -> PodSetSpec:
+    for policy in policies:
+        if policy.labels.items() <= labels.items():
+            slices = policy.slices or pod_set.slices
+            pod_set = replace(pod_set, subgroup=policy.subgroup, slices=slices)
+    return pod_set
 
 
 def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
@@ -178,24 +265,11 @@ def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
 
 
 def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
-    return (one.requests, one.node_selector, one.tolerations, one.topology) == (
-        other.requests,
-        other.node_selector,
-        other.tolerations,
-        other.topology,
-    )
+    return replace(one, name="", count=1) == replace(other, name="", count=1)
 
 
 def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:
-    return PodSetSpec(
-        name=name,
-        count=count,
-        requests=pod_set.requests,
-        node_selector=pod_set.node_selector,
-        tolerations=pod_set.tolerations,
-        topology=pod_set.topology,
-        slice=pod_set.slice,
-    )
+    return replace(pod_set, name=name, count=count)
 
 
 def _announced(declared: dict[str, int], least: int) -> list[PodSetSpec]:

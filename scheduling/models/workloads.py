@@ -131,8 +131,9 @@ class PodSet(models.Model):
         max_length=16, blank=True, choices=[(m.value, m.value) for m in TopologyMode]
     )
     topology_level = models.CharField(max_length=317, blank=True)  # a node label
-    slice_level = models.CharField(max_length=317, blank=True)
-    slice_size = models.PositiveIntegerField(null=True, blank=True)
+    # Slices of so many pods in one domain of a level, outer ones first: {"level", "size"}.
+    slices = models.JSONField(default=list, blank=True)
+    group = models.CharField(max_length=63, blank=True)  # pod sets that share a domain
     subgroup_size = models.PositiveIntegerField(null=True, blank=True)
     min_subgroups = models.PositiveIntegerField(null=True, blank=True)
     device_locality = models.CharField(max_length=16, default="any")

@@ -7,9 +7,10 @@ from django.utils.translation import gettext, ngettext
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
-from scheduling.engine.machines import GPU
+from scheduling.engine.fragments import Fragments
+from scheduling.engine.machines import GPU, WHOLE
 from scheduling.engine.terms import Outcome, Status
-from scheduling.engine.view import Fragmentation, QuotaRow
+from scheduling.engine.view import QuotaRow
 from scheduling.selectors.history import Borrower, HourlyUse
 from scheduling.selectors.loans import OpenLoan
 from scheduling.selectors.nodes import NodeRow
@@ -164,7 +165,7 @@ def workload_sentence(story: Story) -> str:
     return ends.get(workload.outcome, gettext("%(name)s has ended")) % words
 
 
-def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragmentation]) -> str:
+def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragments]) -> str:
     """Say how much is free of each flavor, and how large a gang still fits in one domain."""
     total, free = sum(row.gpus for row in rows), sum(row.free for row in rows)
     if not total:
@@ -173,16 +174,17 @@ def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragmentation]) -> 
     if not free:
         return gettext("None of %(total)s GPUs is free") % words
     several = sorted(
-        (piece for piece in pieces if piece.resource == GPU and piece.free),
-        key=lambda piece: (-piece.free, piece.flavor),
+        (piece for piece in pieces if piece.resource == GPU and piece.placeable),
+        key=lambda piece: (-piece.placeable, piece.flavor),
     )
     if len(several) > 1:
-        parts = (f"{piece.free} {piece.flavor}" for piece in several)
+        parts = (f"{piece.placeable // WHOLE} {piece.flavor}" for piece in several)
         words["parts"] = ", ".join(parts)
         return gettext("%(free)s of %(total)s GPUs are free: %(parts)s") % words
-    level = domain_level(several[0].largest) if several else ""
+    largest = several[0].gangs[1] if several else {}
+    level = domain_level(largest)
     if level and len({row.block for row in rows}) > 1:
-        words |= {"gang": several[0].largest[level], "level": level.rsplit("/", 1)[-1]}
+        words |= {"gang": largest[level], "level": level.rsplit("/", 1)[-1]}
         return (
             gettext(
                 "%(free)s of %(total)s GPUs are free; the largest gang that fits in one"

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.machines import GPU, Node, Taint, Toleration
-from scheduling.engine.placement import FreeCapacity, place_pod_set
+from scheduling.engine.placement import place_pod_set
+from scheduling.engine.search import share_out
 from scheduling.engine.snapshot import PodSet, Snapshot
-from scheduling.engine.topology import Hosts, share_out
 from tests.engine.builders import (
     BLOCK,
     HOST,
@@ -24,8 +25,8 @@ from tests.engine.builders import (
 
 
 def place(snapshot: Snapshot, pod_set: PodSet, flavors=("h100-sxm",)) -> dict[str, int] | None:
-    room = FreeCapacity(snapshot.nodes)
-    return place_pod_set(Atlas(snapshot), (room,), pod_set, flavors)
+    atlas = Atlas(snapshot)
+    return place_pod_set(atlas, (FreeCapacity(atlas),), pod_set, flavors)
 
 
 def cluster(free: dict[str, int]) -> Snapshot:
@@ -153,11 +154,20 @@ def test_a_node_without_the_rack_label_is_outside_the_topology() -> None:
     assert place(made.build(), pods()) == names(1)
 
 
+def site(free: dict[str, int], levels=("zone",)) -> Snapshot:
+    """Return nodes with so many GPUs, in the zone that is their name's first letter."""
+    made = world().topology(*levels)
+    for name, gpus in free.items():
+        places = {level: name[: depth + 1] for depth, level in enumerate(levels)}
+        labels = {"accelerator": "h100-sxm", **places}
+        made.node_list.append(Node(name, labels, {GPU: gpus, "pods": 110}))
+    return made.build()
+
+
 def test_zone_a_with_racks_two_and_one() -> None:
     """``placement.md`` 1.11, KAI's example."""
     capacity = {"a1": 2, "a2": 1, "a3": 1, "a4": 1, "b1": 2, "b2": 2, "b3": 2}
-    hosts = Hosts(capacity, {name: (name[0], name) for name in capacity})
-    assert hosts.together(3, 1) == {"a1": 2, "a2": 1}
+    assert place(site(capacity), pods(3, topology=required("zone"))) == {"a1": 2, "a2": 1}
 
 
 def test_largest_rooms_first_then_best_fit() -> None:
@@ -173,19 +183,24 @@ capacity_st = st.dictionaries(
 
 @given(capacity=capacity_st, count=st.integers(1, 20), depth=st.integers(1, 3), soft=st.booleans())
 def test_a_gang_is_placed_whole_or_not_at_all(capacity, count, depth, soft) -> None:
-    names_ = {"".join(path): pods_ for path, pods_ in capacity.items()}
-    paths = {"".join(path): (path[0], path[0] + path[1], "".join(path)) for path in capacity}
-    hosts = Hosts(names_, paths)
-    placed = hosts.close(count, depth) if soft else hosts.together(count, depth)
-    room = sum(capacity.values()) if soft else hosts.largest(depth)
-    if room < count:
+    free = {"".join(path): pods_ for path, pods_ in capacity.items()}
+    levels = ("zone", RACK, HOST)
+    request = (preferred if soft else required)(levels[depth - 1])
+    placed = place(site(free, levels), pods(count, topology=request))
+    domains: dict[str, int] = {}
+    for name, pods_ in free.items():
+        domain = "" if soft else name[:depth]
+        domains[domain] = domains.get(domain, 0) + pods_
+    if not free:
+        return
+    if max(domains.values()) < count:
         assert placed is None
         return
     assert placed is not None
     assert sum(placed.values()) == count
-    assert all(0 < n <= names_[name] for name, n in placed.items())
+    assert all(0 < n <= free[name] for name, n in placed.items())
     if not soft:
-        assert len({paths[name][:depth] for name in placed}) == 1
+        assert len({name[:depth] for name in placed}) == 1
 
 
 @given(

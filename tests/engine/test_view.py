@@ -4,8 +4,8 @@ from hypothesis import HealthCheck, given, settings
 
 from scheduling.engine.machines import GPU
 from scheduling.engine.tree import Kind
-from scheduling.engine.view import QuotaRow, fragmentation, quota_rows
-from tests.engine.builders import BLOCK, HOST, RACK, three_teams, world
+from scheduling.engine.view import QuotaRow, quota_rows
+from tests.engine.builders import three_teams, world
 from tests.engine.simulator import Simulator
 from tests.engine.strategies import worlds
 
@@ -28,15 +28,6 @@ def test_releasing_work_still_counts() -> None:
     made = world().queue("a", 2, None).running("x", "a", gpus=2, releasing=True)
     (row,) = quota_rows(made.build())
     assert (row.used, row.available, row.ceiling) == (2, 0, 2)
-
-
-def test_fragmentation_per_level() -> None:
-    made = world().topology().nodes(6).queue("a", 24, None)
-    made.running("x", "a", gpus=3, on={"h100-node-01": 1})
-    (found,) = fragmentation(made.build())
-    assert (found.flavor, found.resource) == ("h100-sxm", GPU)
-    assert found.free == 21
-    assert found.largest == {BLOCK: 13, RACK: 8, HOST: 4, "host": 4, "cluster": 21}
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))

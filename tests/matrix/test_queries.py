@@ -15,14 +15,15 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.matrix.doors import NODE, ZEBU, ZEBU_RUNS
 from tests.matrix.growth import grow
-from tests.matrix.world import MONTH
+from tests.matrix.world import MONTH, SOURCE
 
 pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parent / "query_counts.json"
 GOAL = 12
 FEW, MANY = 3, 30
-# What may cost more, and why: each reads the whole snapshot, which is 14 queries however large.
+# What may cost more, and why: each reads the whole snapshot, which is 15 queries however large.
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
+SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
 STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
 # Pages and, where they have them, their files.
 LISTS = {
@@ -34,6 +35,10 @@ LISTS = {
     f"/workloads/{ZEBU_RUNS}/": ("", "fragment"),
     "/nodes/": ("", "csv"),
     f"/nodes/{NODE}/": ("",),
+    "/fragments/": ("csv", "json"),
+    "/charts/fragments/": ("",),
+    "/flavors/": ("", "csv"),
+    "/flavors/h100-sxm/": ("",),
     "/borrowing/": ("", "csv"),
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
@@ -55,10 +60,18 @@ LISTS = {
     "/api/v1/cluster-queues/": ("",),
     "/api/v1/local-queues/": ("",),
     "/api/v1/flavors/": ("",),
+    "/api/v1/fragments/": ("",),
+    "/api/v1/topologies/": ("",),
     "/api/v1/prices/": ("",),
     f"/api/v1/bills/{MONTH}/": ("",),
 }
-LISTS_OF_ADMINS = {"/people/": ("", "csv")}
+LISTS_OF_ADMINS = {
+    "/people/": ("", "csv"),
+    "/sources/": ("", "csv"),
+    f"/sources/{SOURCE}/": ("", "csv"),
+    "/api/v1/sources/": ("",),
+    f"/api/v1/sources/{SOURCE}/days/": ("",),
+}
 
 
 def count(browser: Client, path: str, form: str) -> int:

@@ -170,6 +170,13 @@ QUEUE = {
     ],
 }
 AT = "http://localhost:9"  # where nobody answers
+FLAVOR = {
+    "node_labels": {"accelerator": "h100-sxm"},
+    "node_taints": [],
+    "tolerations": [],
+    "topology": "",
+    "policy": "spread",
+}
 ANY_VERSION = {"If-Match": "*"}
 PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
 
@@ -189,6 +196,20 @@ WRITES = (
         ADMIN,
         form_of("/cohorts/commons/edit/", quota_source="residual"),
         "/cohorts/commons/edit/",
+    ),
+    page("flavors/new/", ADMIN, form_of("/flavors/new/", name="l40s", node_labels="kind=l40s")),
+    page(
+        "flavors/<name>/edit/",
+        ADMIN,
+        form_of("/flavors/h100-sxm/edit/", policy="binpack"),
+        "/flavors/h100-sxm/edit/",
+    ),
+    page("topologies/new/", ADMIN, form_of("/topologies/new/", name="dc", levels="rack")),
+    page(
+        "topologies/<name>/edit/",
+        "login 403 403 403 403 403 404",
+        {"levels": "rack", "reason": REASON},
+        "/topologies/nowhere/edit/",
     ),
     page("teams/new/", ADMIN, form_of("/teams/new/", name="another", display_name="Another")),
     page(
@@ -323,6 +344,21 @@ WRITES = (
         QUEUE,
         path=f"/api/v1/cluster-queues/{ZEBU}/",
         headers=ANY_VERSION,
+    ),
+    rest(
+        "PUT",
+        "flavors/<name>/",
+        "401 403 403 403 403 403 ok",
+        FLAVOR,
+        path="/api/v1/flavors/h100-sxm/",
+        headers=ANY_VERSION,
+    ),
+    rest(
+        "PUT",
+        "topologies/<name>/",
+        "401 404 404 404 404 404 ok",
+        {"levels": ["rack"]},
+        path="/api/v1/topologies/dc/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )

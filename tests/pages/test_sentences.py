@@ -50,11 +50,13 @@ def test_what_a_cohort_keeps_and_nobody_uses_stands_unused_too(platform, ada, si
 
 def test_free_gpus_of_two_flavors_are_never_one_gang(platform, ada, signed_in):
     ResourceFlavor.objects.create(name="a100", node_labels={"accelerator": "a100"})
-    Node.objects.create(name="a100-01", labels={"accelerator": "a100"}, allocatable={world.GPU: 8})
+    has = {world.GPU: 8, "cpu": 64_000, "memory": 2**40}
+    Node.objects.create(name="a100-01", labels={"accelerator": "a100"}, allocatable=has)
     decide()
     answer = signed_in(ada).get(reverse("nodes"))
     assert "10 of 24 GPUs are free: 8 a100, 2 h100-sxm" in answer.text
-    gangs = {piece.flavor: piece.largest["cluster"] for piece in answer.context["pieces"]}
+    pieces = [view.piece for view in answer.context["views"]]
+    gangs = {piece.flavor: piece.gangs[1]["cluster"] for piece in pieces}
     assert gangs == {"a100": 8, "h100-sxm": 2}
 
 

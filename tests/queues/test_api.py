@@ -5,8 +5,8 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from queues import services
-from queues.models import ClusterQueue, Cohort, FlavorQuota
-from queues.specs import CohortSpec, FlavorSpec, LocalQueueSpec
+from queues.models import ClusterQueue, Cohort, FlavorQuota, ResourceFlavor, Topology
+from queues.specs import CohortSpec, FlavorSpec, LocalQueueSpec, TopologySpec
 from tests.queues.promises import GPU, queue
 from tests.queues.test_services import RICH_QUEUE
 
@@ -134,6 +134,7 @@ def test_what_is_read_can_be_sent_back_unchanged(ada, rest):
     assert [(w["code"], w["severity"]) for w in warnings] == [
         ("COHORT_IMPLICIT", "warning"),
         ("FAIR_WEIGHT_KEPT", "info"),
+        ("UNKNOWN_RESOURCE", "warning"),
     ]
     assert again.json() == first.json() | {"warnings": warnings}
     assert again["ETag"] == '"v1"'
@@ -147,7 +148,8 @@ def test_a_weight_counts_where_the_top_cohort_is_fair(ada, rest):
     first = client.get("/cluster-queues/cq-datos/")
     headers = {"If-Match": first["ETag"]}
     again = client.put("/cluster-queues/cq-datos/", first.json(), format="json", headers=headers)
-    assert (again.status_code, again.json()["warnings"]) == (200, [])
+    assert again.status_code == 200
+    assert [w["code"] for w in again.json()["warnings"]] == ["UNKNOWN_RESOURCE"]  # no node has it
 
 
 def test_a_queue_is_made_and_changed(ada, rest):
@@ -239,6 +241,76 @@ def test_a_body_of_the_wrong_shape_is_refused(ada, rest, body):
 def test_the_schema_names_every_address_without_a_complaint(capsys):
     generator = SchemaGenerator(urlconf="queues.api_urls")
     schema = generator.get_schema(request=None, public=True)
-    assert len(schema["paths"]) == 10
+    assert len(schema["paths"]) == 12
     assert {method for path in schema["paths"].values() for method in path} == {"get", "put"}
     assert capsys.readouterr().err == ""
+
+
+# ---- flavors and topologies ---------------------------------------------------------------------
+@pytest.mark.parametrize("policy", ["binpack", "spread"])
+def test_a_flavor_is_read_and_put_back_with_another_policy(ada, rest, promises, policy):
+    client = rest(ada)
+    first = client.get("/flavors/h100-sxm/")
+    assert first.json()["policy"] == "fragmentation"
+    again = client.put(
+        "/flavors/h100-sxm/",
+        first.json() | {"policy": policy},
+        format="json",
+        headers={"If-Match": first["ETag"]},
+    )
+    assert (again.status_code, again.json()["policy"], again["ETag"]) == (200, policy, '"v2"')
+
+
+def test_a_change_of_a_flavor_says_everything_and_a_new_one_its_labels(ada, rest, promises):
+    client = rest(ada)
+    body = {"node_labels": {"kind": "l40s"}}
+    answer = client.put("/flavors/l40s/", body, format="json")
+    assert (answer.status_code, answer.json()["policy"]) == (201, "fragmentation")
+    answer = client.put("/flavors/l40s/", body, format="json", headers={"If-Match": "v1"})
+    missing = {problem["pointer"] for problem in answer.json()["errors"]}
+    assert missing == {"/node_taints", "/tolerations", "/topology", "/policy"}
+    body |= {"policy": "luck"}
+    answer = client.put("/flavors/l4/", body, format="json")
+    assert [(e["pointer"], e["code"]) for e in answer.json()["errors"]] == [
+        ("/policy", "BAD_VALUE")
+    ]
+
+
+def test_a_topology_is_put_and_read_back(ada, rest):
+    client = rest(ada)
+    levels = ["example.com/block", "kubernetes.io/hostname"]
+    assert client.put("/topologies/dc/", {"levels": levels}, format="json").status_code == 201
+    assert client.get("/topologies/dc/").json() == {"name": "dc", "levels": levels, "version": 1}
+    answer = client.put(
+        "/topologies/dc/", {"levels": [""]}, format="json", headers={"If-Match": "*"}
+    )
+    assert answer.status_code == 422
+
+
+PUTS = {
+    "/cluster-queues/cq-datos/": ClusterQueue,
+    "/cohorts/llm-platform/": Cohort,
+    "/flavors/h100-sxm/": ResourceFlavor,
+    "/topologies/dc/": Topology,
+}
+
+
+@pytest.mark.parametrize("path", PUTS)
+def test_a_dry_run_answers_and_keeps_nothing(ada, rest, promises, path):
+    client = rest(ada)
+    services.save_topology(TopologySpec("dc", ("rack", "kubernetes.io/hostname")), actor=None)
+    body = client.get(path).json()
+    body |= {
+        "/cluster-queues/cq-datos/": {"stop_policy": "Hold", "groups": []},
+        "/cohorts/llm-platform/": {"fairness": "share"},
+        "/flavors/h100-sxm/": {"policy": "spread"},
+        "/topologies/dc/": {"levels": ["block", "kubernetes.io/hostname"]},
+    }[path]
+    answer = client.put(f"{path}?dry_run=All", body, format="json", headers={"If-Match": "*"})
+    assert (answer.status_code, answer.json()["dry_run"]) == (200, True)
+    assert {k: answer.json()[k] for k in body if k != "version"} == {
+        k: v for k, v in body.items() if k != "version"
+    }
+    assert [row.version for row in PUTS[path].objects.filter(name=body["name"])] == [1]
+    refused = client.put(f"{path}?dry_run=yes", body, format="json", headers={"If-Match": "*"})
+    assert refused.status_code == 400

@@ -152,7 +152,6 @@ def test_cancelling_ends_a_workload_once() -> None:
 
 
 WARNED: list[tuple[Mapping[str, Any], str]] = [
-    ({"min_member": 1, "pod_sets": (replace(ONE, count=2),)}, "min_member"),
     (
         {"min_member": 2, "pod_sets": (replace(ONE, count=2, min_count=1),)},
         "pod_sets[0].min_count",
@@ -197,7 +196,7 @@ def test_a_level_is_a_label_its_last_part_or_a_tier(level: str, label: str | Non
 
 def test_a_short_level_name_is_stored_as_the_label() -> None:
     on_cluster(16, "kueue-topology-flavor", "volcano-queues")
-    rack = replace(ONE, topology=TopologySpec("required", "rack"), slice=None)
+    rack = replace(ONE, topology=TopologySpec("required", "rack"))
     spec = WorkloadSpec("ns-x", "job", (rack,), queue="team-datos")
 
     row = submit_workload(spec, actor=None).workload
@@ -207,7 +206,7 @@ def test_a_short_level_name_is_stored_as_the_label() -> None:
 
 def test_an_unknown_slice_level_is_named() -> None:
     on_cluster(16, "kueue-topology-flavor", "volcano-queues")
-    sliced = replace(ONE, slice=SliceSpec("floor", 1))
+    sliced = replace(ONE, slices=(SliceSpec("floor", 1),))
     spec = WorkloadSpec("ns-x", "job", (sliced,), queue="team-datos")
 
     codes = {d.code for d in check_workload(spec, load_world())}

@@ -2,7 +2,7 @@
 
 Each is asked only about holes that fit, and answers with a merit (the larger the better, whole
 numbers) and the devices to take. Equal holes get equal answers, so an answer can be remembered.
-Ties between nodes are not settled here: the node with the lowest number goes first, always.
+What still ties is not settled here: the node with the lowest number goes first, always.
 Sources: ``placement.md`` 1.10, 4.1 and 4.4.
 """
 
@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from scheduling.engine.machines import WHOLE
-from scheduling.engine.scoring.holes import Hole, Shape, after, loosest, tightest, ways
+from scheduling.engine.scoring.holes import Hole, Shape, after, asked, loosest, tightest, ways
 from scheduling.engine.scoring.popularity import Popularity
 
 STEPS = 50
@@ -23,6 +23,7 @@ STEPS = 50
 _STEPS_FROM = tuple(math.ceil(WHOLE * math.log(step / (STEPS - step))) for step in range(1, STEPS))
 
 _FINE = 1_000_000  # parts of a node, before they are added up and cut to per cent
+_TIE = 1000  # more than the per cent that settle a tie
 
 
 class Seat(NamedTuple):
@@ -33,6 +34,35 @@ class Seat(NamedTuple):
 
 
 Policy = Callable[[Hole, Shape], Seat]
+
+
+class Scale(NamedTuple):
+    """What makes different resources comparable: ordinary ones in their order, then devices.
+
+    ``sizes`` are those of the largest node, devices in thousandths; 0 where no node has any.
+    """
+
+    sizes: tuple[int, ...]
+    weights: tuple[int, ...]
+
+
+def scale_of(
+    empty: Collection[Hole], weights: Sequence[int] = (), plain: int | None = None
+) -> Scale:
+    """Return the scale of these nodes, given with nothing on them.
+
+    Without weights devices count as much as all ordinary resources together. Of the amounts the
+    ``plain`` first are of ordinary resources, the others count devices; None: all are ordinary.
+    """
+    columns = zip(*((*hole.amounts[:plain], _idle(hole, plain)) for hole in empty), strict=True)
+    sizes = tuple(map(max, columns))
+    ordinary = max(len(sizes) - 1, 0)
+    return Scale(sizes, tuple(weights) or (1,) * ordinary + (max(ordinary, 1),))
+
+
+def _idle(hole: Hole, plain: int | None) -> int:
+    counted = () if plain is None else hole.amounts[plain:]
+    return sum(hole.devices) + WHOLE * sum(counted)
 
 
 def fragmentation(popularity: Popularity, hole: Hole, shape: Shape) -> Seat:
@@ -52,25 +82,10 @@ def fragmentation(popularity: Popularity, hole: Hole, shape: Shape) -> Seat:
     return Seat(bisect_right(_STEPS_FROM, gradient // max(popularity.total, 1)), best)
 
 
-class Scale(NamedTuple):
-    """What makes different resources comparable: ordinary ones in their order, then devices.
-
-    ``sizes`` are those of the largest node, devices in thousandths; 0 where no node has any.
-    """
-
-    sizes: tuple[int, ...]
-    weights: tuple[int, ...]
-
-
-def scale_of(empty: Collection[Hole], weights: Sequence[int] = ()) -> Scale:
-    """Return the scale of these nodes, given with nothing on them.
-
-    Without weights devices count as much as all ordinary resources together.
-    """
-    columns = zip(*((*hole.amounts, sum(hole.devices)) for hole in empty), strict=True)
-    sizes = tuple(map(max, columns))
-    ordinary = max(len(sizes) - 1, 0)
-    return Scale(sizes, tuple(weights) or (1,) * ordinary + (max(ordinary, 1),))
+def settled(popularity: Popularity, scale: Scale, hole: Hole, shape: Shape) -> Seat:
+    """Rate by fragments; of nodes that tie the fullest goes first (``placement.md`` 4.4)."""
+    seat = fragmentation(popularity, hole, shape)
+    return seat._replace(merit=seat.merit * _TIE - _left(scale, hole, shape))
 
 
 def binpack(scale: Scale, hole: Hole, shape: Shape) -> Seat:
@@ -89,11 +104,14 @@ def spread(scale: Scale, hole: Hole, shape: Shape) -> Seat:
 
 def _left(scale: Scale, hole: Hole, shape: Shape) -> int:
     """Return what will be left, in per cent of the largest node."""
-    asked = (*shape.amounts, shape.devices * shape.share)
-    free = (*hole.amounts, sum(hole.devices))
+    plain = len(scale.sizes) - 1
+    gone = asked(hole, shape) or shape.amounts
+    devices = shape.devices * shape.share if hole.devices else 0
+    takes = (*gone[:plain], devices + WHOLE * sum(gone[plain:]))
+    free = (*hole.amounts[:plain], _idle(hole, plain))
     left = sum(
-        weight * _FINE * (amount - ask) // size
-        for ask, amount, size, weight in zip(asked, free, *scale, strict=True)
+        weight * _FINE * (amount - take) // size
+        for take, amount, size, weight in zip(takes, free, *scale, strict=True)
         if size
     )
     return left * 100 // (_FINE * sum(scale.weights))
@@ -102,7 +120,7 @@ def _left(scale: Scale, hole: Hole, shape: Shape) -> int:
 def policy_of(name: str, popularity: Popularity, scale: Scale) -> Policy:
     """Return the policy of this name. Raises KeyError for any other name."""
     known: dict[str, Policy] = {
-        "fragmentation": partial(fragmentation, popularity),
+        "fragmentation": partial(settled, popularity, scale),
         "binpack": partial(binpack, scale),
         "spread": partial(spread, scale),
     }

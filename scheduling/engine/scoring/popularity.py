@@ -4,6 +4,7 @@ A distribution of shapes says how popular each is. For a shape that fits, the fr
 is what is free on the devices that have too little for it; for any other shape, and for one
 that asks for no device, all that is free is a fragment. Weighted by popularity that is the
 fragment of the hole (``placement.md`` 4.1). Integers throughout: no sum depends on its order.
+A device that is counted, not told apart, is a thousand thousandths; so is a slice of one.
 """
 
 from bisect import bisect_right
@@ -11,17 +12,24 @@ from collections.abc import Mapping
 from operator import gt
 from typing import NamedTuple
 
+from scheduling.engine.machines import WHOLE
 from scheduling.engine.scoring.holes import Hole, Shape
 
 REMEMBERED = 200_000  # fragments kept; then the memory starts anew
 
 
 class _Need(NamedTuple):
-    """One shape, its amounts as ranks among all that is ever asked."""
+    """One shape, its ordinary amounts as ranks among all that is ever asked.
+
+    ``slices`` and ``counted``: the devices that it asks of a node that tells devices apart,
+    beside those, and of any other; None: such a node will not do.
+    """
 
     ranks: tuple[int, ...]
     devices: int
     share: int
+    slices: tuple[int, ...]
+    counted: tuple[int, ...] | None
     weight: int
 
 
@@ -30,6 +38,7 @@ class _Class(NamedTuple):
 
     kind: str
     ranks: tuple[int, ...]
+    counted: tuple[int, ...]
     devices: tuple[int, ...]  # ascending
 
 
@@ -37,15 +46,20 @@ class Popularity:
     """A distribution of shapes, with remembered fragments.
 
     ``weights``: how often each shape comes, whole numbers; only their relation counts.
-    ``total`` is their sum, and fragments are in thousandths of a device times ``total``.
+    ``plain``: how many of the amounts are of ordinary resources, those behind them count
+    devices; None: all are ordinary. ``total`` is the sum of the weights, and fragments are in
+    thousandths of a device times ``total``.
     """
 
-    def __init__(self, weights: Mapping[Shape, int]) -> None:
+    def __init__(self, weights: Mapping[Shape, int], plain: int | None = None) -> None:
         assert all(weight >= 0 for weight in weights.values()), "no shape comes less than never"
         self.total = sum(weights.values())
         self.worked_out = 0
-        self._weights = {shape: w for shape, w in weights.items() if shape.devices and w}
-        columns = zip(*(shape.amounts for shape in self._weights), strict=True)
+        self._plain = plain
+        self._weights = {
+            s: w for s, w in weights.items() if w and (s.devices or any(self._counted(s.amounts)))
+        }
+        columns = zip(*(shape.amounts[:plain] for shape in self._weights), strict=True)
         self._asked = tuple(tuple(sorted(set(column))) for column in columns)
         self._needs: dict[str, tuple[_Need, ...]] = {}
         self._fragments: dict[_Class, int] = {}
@@ -55,7 +69,8 @@ class Popularity:
 
         Cost: O(shapes) once for each class of holes, O(devices log devices) after that.
         """
-        same = _Class(hole.kind, self._ranks(hole.amounts), tuple(sorted(hole.devices)))
+        ranks, devices = self._ranks(hole.amounts), tuple(sorted(hole.devices))
+        same = _Class(hole.kind, ranks, self._counted(hole.amounts), devices)
         found = self._fragments.get(same)
         if found is None:
             if len(self._fragments) >= REMEMBERED:
@@ -67,30 +82,44 @@ class Popularity:
         """Tell amounts apart only where somebody who asks would notice."""
         return tuple(map(bisect_right, self._asked, amounts))
 
+    def _counted(self, amounts: tuple[int, ...]) -> tuple[int, ...]:
+        return () if self._plain is None else amounts[self._plain :]
+
     def _work_out(self, same: _Class) -> int:
         self.worked_out += 1
-        idle = sum(same.devices)
-        fragment = idle * self.total
-        useful: dict[int, tuple[int, int]] = {}  # by share: how many devices, what is free there
-        for need in self._of_kind(same.kind) if idle else ():
-            if any(map(gt, need.ranks, same.ranks)):
-                continue
-            if need.share not in useful:
-                enough = [free for free in same.devices if free >= need.share]
-                useful[need.share] = len(enough), sum(enough)
-            count, free = useful[need.share]
-            if count >= need.devices:
-                fragment -= need.weight * free
-        return fragment
+        idle = sum(same.devices) + WHOLE * sum(max(0, free) for free in same.counted)
+        needs = self._of_kind(same.kind) if idle else ()
+        return idle * self.total - sum(need.weight * _useful(same, need) for need in needs)
 
     def _of_kind(self, kind: str) -> tuple[_Need, ...]:
         if kind not in self._needs:
             self._needs[kind] = tuple(
-                _Need(self._ranks(shape.amounts), shape.devices, shape.share, weight)
+                self._need(shape, weight)
                 for shape, weight in self._weights.items()
                 if not shape.kinds or kind in shape.kinds
             )
         return self._needs[kind]
+
+    def _need(self, shape: Shape, weight: int) -> _Need:
+        slices, whole = self._counted(shape.amounts), shape.counted
+        counted = (None if shape.devices else slices) if whole is None else self._counted(whole)
+        return _Need(
+            self._ranks(shape.amounts), shape.devices, shape.share, slices, counted, weight
+        )
+
+
+def _useful(same: _Class, need: _Need) -> int:
+    """Return the thousandths of devices of use to the shape; none where it cannot stand."""
+    counted = need.slices if same.devices else need.counted
+    if counted is None or any(map(gt, need.ranks, same.ranks)):
+        return 0
+    if any(map(gt, counted, same.counted)):
+        return 0
+    useful = WHOLE * sum(free for free, ask in zip(same.counted, counted, strict=True) if ask)
+    if not same.devices:
+        return useful
+    enough = [free for free in same.devices if free >= need.share]
+    return useful + sum(enough) if len(enough) >= need.devices else 0
 
 
 def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
@@ -111,4 +140,5 @@ def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
 
 def _size(shape: Shape) -> tuple[object, ...]:
     amounts = tuple(-amount for amount in shape.amounts)
-    return -shape.devices * shape.share, amounts, -shape.devices, sorted(shape.kinds)
+    kinds = sorted(shape.kinds), shape.counted or ()
+    return -shape.devices * shape.share, amounts, -shape.devices, kinds

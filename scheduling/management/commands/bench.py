@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import kueue_load, openb
+from scheduling.bench import gang, kueue_load, openb
 from scheduling.bench.report import Report
+from scheduling.engine.terms import PlacementPolicy
 
 LOADS = ("baseline", "large_scale", "tas")
 
@@ -28,6 +29,8 @@ class Command(BaseCommand):
         load.add_argument("--all-pending", action="store_true", help="everything arrives at once")
         load.add_argument("--fair", action="store_true", help="cohorts share fairly")
         load.add_argument("--repeat", type=int, default=3)
+        load.add_argument("--nodes", type=int, help="tas: how many nodes")
+        load.add_argument("--workloads", type=int, help="tas: how many workloads")
         load.add_argument("--json", action="store_true")
         pack = benches.add_parser("openb", help="packing single pods on the nodes of a real trace")
         pack.add_argument("--policy", choices=tuple(openb.RIVALS), default="fragmentation")
@@ -35,21 +38,37 @@ class Command(BaseCommand):
         pack.add_argument("--seeds", type=_numbers, default=openb.SEEDS, metavar="42,43")
         pack.add_argument("--json", action="store_true")
 
+        gangs = benches.add_parser("gang", help="gangs that come and go on a full cluster")
+        policies = tuple(PlacementPolicy)
+        gangs.add_argument("--policy", choices=policies, default=PlacementPolicy.BINPACK)
+        gangs.add_argument("--nodes", type=_numbers, default=(1_000, 10_000), metavar="1000,10000")
+        gangs.add_argument("--decisions", type=int, default=3_000)
+        gangs.add_argument("--json", action="store_true")
+
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the bench and print."""
-        run = self._kueue_load if options["name"] == "kueue-load" else self._openb
-        report = run(options)
+        runs = {"kueue-load": self._kueue_load, "openb": self._openb, "gang": self._gang}
+        report = runs[options["name"]](options)
         self.stdout.write(report.as_json() if options["json"] else report.as_table())
 
     def _kueue_load(self, options: dict[str, Any]) -> Report:
         data = json.loads(self._path("kueue-perf", f"{options['load']}.json").read_text("utf-8"))
-        all_pending, fair = options["all_pending"], options["fair"]
-        return kueue_load.bench(data, all_pending=all_pending, fair=fair, repeat=options["repeat"])
+        return kueue_load.bench(
+            data,
+            all_pending=options["all_pending"],
+            fair=options["fair"],
+            repeat=options["repeat"],
+            scale=kueue_load.Scale(options["nodes"], options["workloads"]),
+        )
 
     def _openb(self, options: dict[str, Any]) -> Report:
         path = self._path("openb", f"openb_pod_list_{options['list']}.csv")
         trace = openb.read_trace(path.parent, options["list"])
         return openb.bench(trace, options["policy"], options["seeds"])
+
+    def _gang(self, options: dict[str, Any]) -> Report:
+        policy = PlacementPolicy(options["policy"])
+        return gang.bench(policy, options["nodes"], options["decisions"])
 
     def _path(self, *parts: str) -> Path:
         path = Path(settings.SHARED_DATA, *parts)

@@ -1,0 +1,101 @@
+"""The free room on nodes. The table is physical: a node of several flavors is counted once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.ground import Footprint, HoleTable
+from scheduling.engine.journal import Journal, Trial
+from scheduling.engine.machines import WHOLE
+from scheduling.engine.scoring.holes import after, fitting
+from scheduling.engine.snapshot import Assignment, PodSet, Workload
+from scheduling.engine.usage import is_whole_gpu, paired
+
+Seats = Sequence[tuple[int, ...]]  # the devices of each pod on one node
+NO_DEVICES: Mapping[str, Seats] = {}
+
+
+class FreeCapacity:
+    """What is free on each node; negative where a node shrank below what stands on it.
+
+    ``holes`` is the hole of each node by its number; everything else is worked out from it.
+    """
+
+    def __init__(self, atlas: Atlas, journal: Journal | None = None) -> None:
+        self.ground = atlas.ground
+        self.holes = HoleTable(self.ground.empty)
+        self._strange: dict[tuple[str, str], int] = {}  # taken of what the node does not have
+        self._journal = journal or Journal()
+
+    def trial(self) -> Trial:
+        """Open a block whose changes to all tables of this journal are undone unless kept."""
+        return self._journal.trial()
+
+    def free(self, node: str, resource: str) -> int:
+        """Return how much of it is free on the node; of devices told apart, the whole ones."""
+        column = self.ground.columns.get(resource)
+        if column is None:
+            return -self._strange.get((node, resource), 0)
+        hole = self.ground.holes[self.holes[self.ground.numbers[node]]]
+        if hole.devices and is_whole_gpu(resource):
+            return sum(free >= WHOLE for free in hole.devices) if min(hole.devices) >= 0 else -1
+        return hole.amounts[column]
+
+    def fitting(self, node: str, pod_set: PodSet) -> int:
+        """Return how many pods of the pod set still fit on the node."""
+        pod = self.ground.footprint_of(pod_set)
+        hole = self.ground.holes[self.holes[self.ground.numbers[node]]]
+        return 0 if pod.strange else fitting(hole, pod.shape)
+
+    def take(self, node: str, pod_set: PodSet, pods: int, seats: Seats = ()) -> None:
+        """Put ``pods`` on the node; with a negative number, take them away.
+
+        ``seats``: the devices of each pod, where the node's devices are told apart. A node that
+        has left the cluster holds nothing.
+        """
+        self.take_all(pod_set, {node: pods}, 1, {node: seats})
+
+    def take_all(
+        self,
+        pod_set: PodSet,
+        nodes: Mapping[str, int],
+        sign: int = 1,
+        devices: Mapping[str, Seats] = NO_DEVICES,
+    ) -> None:
+        """Put pods of one pod set on several nodes; ``sign`` -1 takes them away."""
+        ground, holes, write = self.ground, self.holes, self._journal.write
+        pod, numbers, known = ground.footprint_of(pod_set), ground.numbers, ground.holes
+        for node, count in nodes.items():
+            number, pods = numbers.get(node), sign * count
+            if number is None or not pods:
+                continue
+            hole = holes[number]
+            if known[hole].devices and pod.shape.devices:
+                left = self._on_devices(hole, pod, pods, devices.get(node, ()))
+            else:
+                left = ground.step(hole, pod, pods)
+            write(holes, number, left)
+            for resource, amount in pod.strange:
+                key = node, resource
+                write(self._strange, key, self._strange.get(key, 0) + amount * pods)
+
+    def _on_devices(self, hole: int, pod: Footprint, pods: int, seats: Seats) -> int:
+        """Return the hole that pods on these devices leave.
+
+        Pods of which nobody wrote down the devices take them in turns from the first on: the
+        same when they come as when they go.
+        """
+        ground, shape = self.ground, pod.shape
+        count = len(ground.holes[hole].devices)
+        taken = [device for seat in seats for device in seat if device < count]
+        missing = max(0, abs(pods) - len(seats)) * shape.devices
+        taken += [turn % count for turn in range(missing)]
+        return ground.number_of(after(ground.holes[hole], shape, taken, pods))
+
+    def stand(self, workload: Workload, assignments: Iterable[Assignment], sign: int = 1) -> None:
+        """Put a whole workload where ``assignments`` says; ``sign`` -1 takes it away."""
+        placed = [assignment for assignment in assignments if assignment.nodes]
+        for pod_set, assignment in paired(workload, placed) if placed else ():
+            self.take_all(pod_set, assignment.nodes, sign, assignment.devices)
+
+
+Rooms = tuple[FreeCapacity, ...]  # pods must fit in each of these

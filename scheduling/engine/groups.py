@@ -1,0 +1,168 @@
+"""Pod sets of one group: a leader with its workers, or all roles of a job, in one domain.
+
+Among the domains in which everybody has room, the rule is the one for a single pod set
+(``nearness.py``): the closest tier, in it the fewest domains and the least room left over.
+Inside a domain the most demanding pod set is placed first and the others beside it. Where that
+leaves somebody out, the others go first, pod by pod where they cost it least: so a leader and
+its workers are placed wherever there is a way (``FORMAT.md`` 10.6).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from scheduling.engine.capacity import Rooms
+from scheduling.engine.nearness import Places, Wish, Wood
+from scheduling.engine.slices import at_depth
+from scheduling.engine.snapshot import Assignment
+from scheduling.engine.standing_room import StandingRoom
+from scheduling.engine.survivors import rejoin
+from scheduling.engine.topology import Path
+
+MOST_COMPARED = 16  # domains of one tier in which the whole group fits
+MOST_SINGLY = 4096  # pods times hosts that are tried one by one
+
+Member = tuple[StandingRoom, Wish]
+Placed = tuple[Assignment, ...]
+
+
+def place_group(rooms: Rooms, members: Sequence[Member]) -> Placed | None:
+    """Return an assignment of every member, in order, or None. The tables are as they were.
+
+    Cost: O(hosts x levels) for each tier and member, plus the hosts of the domains tried.
+    """
+    woods = [Wood(ground.capacity, wish.layers) for ground, wish in members]
+    first = members[0][1]
+    lowest = first.depth if first.must and first.depth else 1
+    deepest = min((wood.deepest for wood in woods), default=0)
+    for tier in range(deepest, lowest - 1, -1):
+        found = _in_tier(rooms, members, woods, tier)
+        if found is not None:
+            return found
+    if first.must:
+        return None
+    return _Inside(rooms, members, ()).place()
+
+
+def _in_tier(
+    rooms: Rooms, members: Sequence[Member], woods: Sequence[Wood], tier: int
+) -> Placed | None:
+    """Return the best of the placements in one domain of a tier."""
+    best: tuple[tuple[tuple[int, ...], int, Path], Placed] | None = None
+    compared = 0
+    for room, path in _candidates(members, woods, tier):
+        placed = _Inside(rooms, members, path).place()
+        if placed is None:
+            continue
+        merit = (_used(members, placed, tier), room, path)
+        if best is None or merit < best[0]:
+            best = merit, placed
+        compared += 1
+        if compared == MOST_COMPARED:
+            break
+    return best[1] if best else None
+
+
+def _candidates(
+    members: Sequence[Member], woods: Sequence[Wood], tier: int
+) -> list[tuple[int, Path]]:
+    """Return the domains in which each member by itself has room, the snuggest first."""
+    rooms = [{d.path: d.room for d in at_depth(wood.root, tier)} for wood in woods]
+    counts = [wish.count for _, wish in members]
+    common = set(rooms[0]).intersection(*rooms[1:])
+    return sorted(
+        (sum(room[path] for room in rooms), path)
+        for path in common
+        if all(room[path] >= count for room, count in zip(rooms, counts, strict=True))
+    )
+
+
+def _used(members: Sequence[Member], placed: Placed, tier: int) -> tuple[int, ...]:
+    """Return how many domains of each level below a tier are used."""
+    paths = members[0][0].paths
+    hosts = {paths[name] for assignment in placed for name in assignment.nodes}
+    deepest = max(len(path) for path in hosts)
+    return tuple(len({path[:depth] for path in hosts}) for depth in range(tier + 1, deepest + 1))
+
+
+_Put = Callable[[int, Mapping[int, Assignment]], Places | None]
+
+
+class _Inside:
+    """The group in one domain."""
+
+    def __init__(self, rooms: Rooms, members: Sequence[Member], path: Path) -> None:
+        self._rooms, self._members = rooms, members
+        self._capacity = [_within(ground.capacity, path) for ground, _ in members]
+        self._order = sorted(range(len(members)), key=self._demand)
+
+    def _demand(self, index: int) -> tuple[float, int]:
+        """Return a key that puts first whoever needs the largest part of the room it finds."""
+        room = sum(self._capacity[index].values()) or 1
+        return -self._members[index][1].count / room, index
+
+    def place(self) -> Placed | None:
+        """Return an assignment for each, or None."""
+        main, *others = self._order
+        return self._in_turn(self._order, self._beside) or self._in_turn(
+            [*others, main], lambda index, found: self._cheapest(index, main, found)
+        )
+
+    def _in_turn(self, order: Sequence[int], put: _Put) -> Placed | None:
+        """Place one after the other; each sees the earlier ones."""
+        found: dict[int, Assignment] = {}
+        with self._rooms[0].trial():
+            for index in order:
+                placed, room = put(index, found), self._members[index][0]
+                if placed is None:
+                    return None
+                found[index] = room.assignment(placed)
+                room.take(found[index])
+        return tuple(found[index] for index in range(len(self._members)))
+
+    def _beside(self, index: int, found: Mapping[int, Assignment]) -> Places | None:
+        """Place a member near those that are placed; pods of others complete no slice."""
+        room, wish = self._members[index]
+        kept = self._standing(found)
+        capacity = room.again(self._capacity[index], kept)
+        return rejoin(capacity, {} if wish.layers else kept, replace(wish, must=False))
+
+    def _standing(self, found: Mapping[int, Assignment]) -> Counter[Path]:
+        paths = self._members[0][0].paths
+        kept: Counter[Path] = Counter()
+        for assignment in found.values():
+            kept.update({paths[name]: pods for name, pods in assignment.nodes.items()})
+        return kept
+
+    def _cheapest(self, index: int, main: int, found: Mapping[int, Assignment]) -> Places | None:
+        """Place pods one by one, each on the host on which the main member loses least room."""
+        room, wish = self._members[index]
+        if index == main:
+            return self._beside(index, found)
+        capacity = room.again(self._capacity[index], self._standing(found))
+        if wish.layers or len(capacity) * wish.count > MOST_SINGLY:
+            return None
+        placed: Counter[Path] = Counter()
+        with self._rooms[0].trial():
+            for _ in range(wish.count):
+                costs = ((self._cost(p, room, main), n, p) for p, n in capacity.items() if n)
+                best = min(costs, default=None)
+                if best is None:
+                    return None
+                room.take(room.assignment({best[2]: 1}))
+                placed[best[2]] += 1
+                capacity = room.again(capacity, [best[2]])
+        return dict(placed)
+
+    def _cost(self, path: Path, room: StandingRoom, main: int) -> int:
+        """Return how many pods of the main member a pod on that host would keep out."""
+        of_main, capacity = self._members[main][0], self._capacity[main]
+        before = of_main.again(capacity, [path]).get(path, 0)
+        with self._rooms[0].trial():
+            room.take(room.assignment({path: 1}))
+            after = of_main.again(capacity, [path]).get(path, 0)
+        return before - after
+
+
+def _within(capacity: Mapping[Path, int], domain: Path) -> dict[Path, int]:
+    return {p: pods for p, pods in capacity.items() if p[: len(domain)] == domain}

@@ -1,0 +1,72 @@
+"""Which pods usually come: the shapes by which free room is judged, most frequent first.
+
+They are those of waiting work; where nobody waits, those of the work that stands
+(``placement.md`` 4.1). Pods without GPUs come, too: to them free GPUs are of no use.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.flavors import options_of
+from scheduling.engine.machines import CPU, MEMORY, WHOLE
+from scheduling.engine.scoring.holes import Shape
+from scheduling.engine.snapshot import PodSet, Workload
+from scheduling.engine.usage import shape as form
+
+MOST_SHAPES = 64  # of one flavor and resource; rarer ones decide nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """One kind of pod that comes ``weight`` times, and the flavors on which it may stand.
+
+    ``pod_set`` stands for all that equal it, however many pods they have.
+    """
+
+    pod_set: PodSet
+    weight: int
+    flavors: frozenset[str]
+
+    def devices(self, resource: str) -> tuple[int, int]:
+        """Return how many devices of a resource one pod takes, and the share of each."""
+        count, device = self.pod_set.requests.get(resource, 0), self.pod_set.device
+        if device is not None and device.share < WHOLE:
+            return max(1, device.count), device.share
+        return count, WHOLE
+
+    def shape(self, resource: str) -> Shape:
+        """Return what one pod asks of its node: CPU, memory, a slot, and devices."""
+        devices, share = self.devices(resource)
+        requests = self.pod_set.requests
+        return Shape((requests.get(CPU, 0), requests.get(MEMORY, 0), 1), devices, share)
+
+
+def usual_pods(atlas: Atlas) -> tuple[Usual, ...]:
+    """Return the pods that usually come, most frequent first; equally frequent ones by shape."""
+    work = atlas.snapshot.workloads
+    waiting = [w for w in work if w.admission is None and not w.blocked]
+    counts: Counter[tuple[object, frozenset[str]]] = Counter()
+    known: dict[tuple[object, frozenset[str]], PodSet] = {}
+    for workload in waiting or [w for w in work if w.admission is not None]:
+        for pod_set in workload.pod_sets:
+            key = form(pod_set)[2:], _flavors(atlas, workload, pod_set)
+            counts[key] += pod_set.count
+            known.setdefault(key, pod_set)
+    found = [Usual(known[key], weight, key[1]) for key, weight in counts.items()]
+    return tuple(sorted(found, key=_order))
+
+
+def _flavors(atlas: Atlas, workload: Workload, pod_set: PodSet) -> frozenset[str]:
+    """Return every flavor that the pod set holds, or might get in its queue."""
+    queue = atlas.snapshot.cluster_queues.get(workload.queue or "")
+    choices = options_of(atlas, queue, pod_set).choices if queue else ()
+    if not choices and workload.queue is None:
+        return frozenset(atlas.snapshot.flavors)
+    return frozenset(name for option in choices for name in option.values())
+
+
+def _order(usual: Usual) -> tuple[object, ...]:
+    pod_set = usual.pod_set
+    amounts = sorted(pod_set.requests.items(), key=lambda item: item[0])
+    return -usual.weight, [(name, -amount) for name, amount in amounts], str(form(pod_set)[3:])

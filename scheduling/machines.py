@@ -1,0 +1,139 @@
+"""Pages of machines: nodes, kinds of nodes, topologies, and how usable what is free is."""
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.pages import rows_response, wanted_format
+from queues.access import Actor, actor_of, require
+from scheduling import charts, services
+from scheduling.forms import ReasonForm
+from scheduling.selectors import findings, flavors, fragments, nodes
+
+
+@require_safe
+@require()
+def nodes_page(request: HttpRequest) -> HttpResponse:
+    """Show every GPU by who holds it, and the same as a table."""
+    actor = actor_of(request)
+    rows = nodes.node_rows(actor)
+    if wanted_format(request):
+        return rows_response(request, "nodes", nodes.NODE_COLUMNS, nodes.node_cells(rows))
+    pieces = fragments.read_fragments()
+    context = {
+        "rows": rows,
+        "blocks": nodes.blocks_of(rows),
+        "legend": nodes.legend_of(rows),
+        "sentence": findings.nodes_sentence(rows, pieces),
+        "views": [fragments.FragmentView(piece) for piece in pieces],
+        "fragments_finding": fragments.fragments_sentence(pieces),
+        "fragments_head": charts.fragments_head(),
+        "fragments_rows": charts.fragments_table(pieces),
+    }
+    return render(request, "scheduling/nodes.html", context)
+
+
+@require_safe
+@require()
+def node_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one node and the workloads on it."""
+    actor = actor_of(request)
+    rows = nodes.node_rows(actor, [name])
+    if not rows:
+        raise Http404
+    return _show_node(request, actor, rows[0], ReasonForm())
+
+
+def _show_node(
+    request: HttpRequest, actor: Actor, row: nodes.NodeRow, form: ReasonForm, status: int = 200
+) -> HttpResponse:
+    cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
+    context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
+    return render(request, "scheduling/node.html", context, status=status)
+
+
+@require_POST
+@require(lambda actor: actor.may_operate)
+def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
+    """Take a node out of service, or bring it back."""
+    actor, form = actor_of(request), ReasonForm(request.POST)
+    rows = nodes.node_rows(actor, [name])
+    if not rows:
+        raise Http404
+    if not form.is_valid():
+        return _show_node(request, actor, rows[0], form, status=422)
+    cordoned = request.POST.get("cordoned") == "yes"
+    services.set_cordon(name, cordoned, actor=actor.user, reason=form.cleaned_data["reason"])
+    words = (
+        gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
+    )
+    messages.success(request, words % {"name": name})
+    return redirect("node", name=name)
+
+
+# ---- how usable what is free is ----------------------------------------------------------------
+
+
+@require_safe
+@require()
+def fragments_file(request: HttpRequest) -> HttpResponse:
+    """Answer how usable free GPUs are, as a file: CSV unless JSON is asked for."""
+    cells = fragments.fragment_cells(fragments.read_fragments())
+    return rows_response(request, "fragments", fragments.FRAGMENT_COLUMNS, cells)
+
+
+@require_safe
+@require()
+def fragments_chart(request: HttpRequest) -> HttpResponse:
+    """Answer the figure of free GPUs by flavor."""
+    found = fragments.read_fragments()
+    return figure_response(charts.fragments_figure(theme_of(request), found))
+
+
+# ---- kinds of nodes ----------------------------------------------------------------------------
+
+
+@require_safe
+@require()
+def flavors_page(request: HttpRequest) -> HttpResponse:
+    """Show every kind of node, and the topologies."""
+    rows = flavors.flavor_rows()
+    if wanted_format(request):
+        cells = flavors.flavor_cells(rows)
+        return rows_response(request, "flavors", flavors.FLAVOR_COLUMNS, cells)
+    context = {
+        "rows": rows,
+        "topologies": flavors.topology_rows(),
+        "actor": actor_of(request),
+        "sentence": flavors.flavors_sentence(rows),
+    }
+    return render(request, "scheduling/flavors.html", context)
+
+
+@require_safe
+@require()
+def flavor_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show one kind of node: how its nodes are told, and how pods are placed on them."""
+    row = next((row for row in flavors.flavor_rows() if row.flavor.name == name), None)
+    if row is None:
+        raise Http404
+    actor = actor_of(request)
+    changes = flavors.changes_of("ResourceFlavor", name) if actor.sees_everything else []
+    context = {"row": row, "flavor": row.flavor, "actor": actor, "changes": changes}
+    return render(request, "scheduling/flavor.html", context)
+
+
+@require_safe
+@require()
+def topology_page(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the levels of one topology and the flavors that use it."""
+    row = next((row for row in flavors.topology_rows() if row.topology.name == name), None)
+    if row is None:
+        raise Http404
+    actor = actor_of(request)
+    changes = flavors.changes_of("Topology", name) if actor.sees_everything else []
+    context = {"row": row, "topology": row.topology, "actor": actor, "changes": changes}
+    return render(request, "scheduling/topology.html", context)

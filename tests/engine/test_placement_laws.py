@@ -1,0 +1,199 @@
+"""Laws of standing on nodes, in crowded halls (``yards.py``), restated from the rules alone."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from scheduling.engine.codec import encode_plan
+from scheduling.engine.cycle import advance, decide, plan
+from scheduling.engine.entries import find_entry
+from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
+from scheduling.engine.plan import Admit
+from scheduling.engine.snapshot import Assignment, PodSet, Snapshot, Workload
+from scheduling.engine.state import State
+from scheduling.engine.terms import TopologyMode
+from scheduling.engine.tree import QuotaKey
+from tests.engine.simulator import Simulator
+from tests.engine.yards import LEVELS, yard
+
+LAWS = settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.generate))
+seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
+
+
+def busy(random: Random) -> Simulator:
+    """Return a hall in the middle of things: some run, some leave, a node may have failed."""
+    snapshot = yard(random)
+    waiting = list(snapshot.workloads)
+    sim = Simulator(replace(snapshot, workloads=()), random.randint(1, 3))
+    for _ in range(random.randint(1, 5)):
+        for _ in range(min(len(waiting), random.randint(0, 6))):
+            sim.submit(waiting.pop(0))
+        if sim.admitted() and random.randrange(3) == 0:
+            sim.finish(random.choice(sorted(sim.admitted())))
+        sim.step()
+    sim.submit(*waiting)
+    if random.randrange(4) == 0:
+        lost = random.randrange(len(snapshot.nodes))
+        nodes = tuple(
+            replace(n, ready=n.ready and i != lost) for i, n in enumerate(snapshot.nodes)
+        )
+        sim.snapshot = replace(sim.snapshot, nodes=nodes)
+    return sim
+
+
+def check_nothing_is_taken_twice(random: Random) -> None:
+    """After every step, what stands on a node is no more than the node has."""
+    sim = busy(random)
+    for _ in range(3):
+        sim.step()
+        assert list(overloaded(sim.snapshot)) == []
+
+
+def overloaded(snapshot: Snapshot) -> Iterator[str]:
+    load: Counter[tuple[str, str]] = Counter()
+    for _, pod_set, assignment in standing(snapshot):
+        for node, pods in assignment.nodes.items():
+            load[node, PODS] += pods
+            for resource, amount in pod_set.requests.items():
+                load[node, resource] += amount * pods
+    nodes = {node.name: node for node in snapshot.nodes}
+    for (name, resource), amount in sorted(load.items()):
+        if amount > left(nodes[name], resource):
+            yield f"{name}: {amount} {resource}"
+
+
+def left(node: Node, resource: str) -> int:
+    whole = {PODS: PODS_PER_NODE, **node.allocatable}
+    return whole.get(resource, 0) - node.unmanaged.get(resource, 0)
+
+
+def standing(snapshot: Snapshot) -> Iterator[tuple[Workload, PodSet, Assignment]]:
+    for work in snapshot.workloads:
+        if work.admission is not None:
+            for pod_set, assignment in zip(work.pod_sets, work.admission.assignments, strict=True):
+                yield work, pod_set, assignment
+
+
+def check_gangs_stand_as_they_asked(random: Random) -> None:
+    """Whole or with what contents them; on nodes that suit; in one domain where required."""
+    sim = busy(random)
+    known = {work.key: work for work in sim.snapshot.workloads}
+    for decision in decide(sim.snapshot).decisions:
+        if isinstance(decision, Admit):
+            work = known[decision.workload]
+            for pod_set, one in zip(work.pod_sets, decision.assignments, strict=True):
+                assert (pod_set.min_count or pod_set.count) <= one.count <= pod_set.count
+                assert sum(one.nodes.values()) == (one.count if machines(sim.snapshot, one) else 0)
+                assert_suits(sim.snapshot, pod_set, one)
+
+
+def machines(snapshot: Snapshot, assignment: Assignment) -> bool:
+    """Whether there are nodes of these flavors at all; else quota alone decides."""
+    kinds = set(assignment.flavors.values())
+    return any(not kinds or node.labels["kind"] in kinds for node in snapshot.nodes)
+
+
+def assert_suits(snapshot: Snapshot, pod_set: PodSet, assignment: Assignment) -> None:
+    nodes = [node for node in snapshot.nodes if node.name in assignment.nodes]
+    allowed = {(t.key, t.value) for t in pod_set.tolerations}
+    for node in nodes:
+        assert node.ready
+        assert node.schedulable
+        assert {(t.key, t.value) for t in node.taints} <= allowed
+        assert pod_set.node_selector.items() <= node.labels.items()
+        assert set(assignment.flavors.values()) <= {node.labels["kind"]}
+    request = pod_set.topology
+    if request is not None and request.mode is TopologyMode.REQUIRED:
+        depth = LEVELS.index(str(request.level)) + 1
+        assert len({tuple(n.labels[level] for level in LEVELS[:depth]) for n in nodes}) <= 1
+
+
+def check_an_attempt_leaves_every_counter(random: Random) -> None:
+    """Whoever looks for a way in, and finds one or none, has changed nothing."""
+    state = State(busy(random).snapshot)
+    before = counters(state)
+    for key in sorted(k for k, w in state.workloads.items() if w.admission is None):
+        claim = state.claims.lift(key)
+        lifted = counters(state)
+        find_entry(state, state.asking(state.workloads[key]), claim, ())
+        assert counters(state) == lifted, key
+        if claim is not None:
+            state.claims.keep(claim)
+    assert counters(state) == before
+
+
+def counters(state: State) -> dict[object, int]:
+    """Everything that the books count: free room on every node, use of every column."""
+    books, found = state.books, {}
+    resources = sorted({r for node in state.platform.nodes for r in node.allocatable} | {PODS})
+    for name, side in (("now", books.now), ("soon", books.soon)):
+        for node in state.platform.nodes:
+            for resource in resources:
+                found[name, node.name, resource] = side.room.free(node.name, resource)
+        for key in side.ledger.nodes:
+            found |= columns(name, side.ledger, key)
+    for key in books.staying.nodes:
+        found |= columns("staying", books.staying, key)
+    return found
+
+
+def columns(name: str, ledger, key: QuotaKey) -> dict[object, int]:
+    return {(name, key, fr, "used"): ledger.used(key, fr) for fr in sorted(ledger.columns())} | {
+        (name, key, fr, "available"): ledger.available(key, fr) for fr in sorted(ledger.columns())
+    }
+
+
+def check_a_kept_state_decides_like_a_fresh_one(random: Random) -> None:
+    """What a cycle leaves behind in its state is what its decisions say, and nothing else."""
+    snapshot = busy(random).snapshot
+    state = State(snapshot)
+    advance(state, snapshot.now)
+    again = state.snapshot()
+    fresh = State(again)
+    assert counters(state) == counters(fresh)
+    kept = plan(state, advance(state, again.now))
+    renewed = plan(fresh, advance(fresh, again.now))
+    assert encode_plan(replace(kept, work={})) == encode_plan(replace(renewed, work={}))
+
+
+def check_equal_input_equal_placement(random: Random) -> None:
+    """Decide twice, and once on everything in another order."""
+    snapshot = busy(random).snapshot
+    first = encode_plan(decide(snapshot))
+    assert encode_plan(decide(snapshot)) == first
+    turned = replace(
+        snapshot,
+        nodes=tuple(random.sample(snapshot.nodes, len(snapshot.nodes))),
+        workloads=tuple(random.sample(snapshot.workloads, len(snapshot.workloads))),
+        flavors=dict(reversed(snapshot.flavors.items())),
+        cluster_queues=dict(reversed(snapshot.cluster_queues.items())),
+    )
+    assert encode_plan(decide(turned)) == first
+
+
+CHECKS: dict[str, Callable[[Random], None]] = {
+    "nothing is taken twice": check_nothing_is_taken_twice,
+    "gangs stand as they asked": check_gangs_stand_as_they_asked,
+    "an attempt leaves every counter": check_an_attempt_leaves_every_counter,
+    "a kept state decides like a fresh one": check_a_kept_state_decides_like_a_fresh_one,
+    "equal input, equal placement": check_equal_input_equal_placement,
+}
+
+
+@LAWS
+@given(seeds)
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_law(check: Callable[[Random], None], seed: int) -> None:
+    check(Random(seed))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_law_in_many_halls(check: Callable[[Random], None]) -> None:
+    for seed in range(2000):
+        check(Random(seed))
