@@ -29,8 +29,8 @@ def floor_of(pod_set: PodSet) -> int | None:
     """Return how many pods of the role must stand; None: the role says nothing."""
     parts, least = pod_set.subgroups, pod_set.role_minimum
     if parts is None:
-        return None if least is None else _rounded(pod_set, least)
-    whole = _rounded(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
+        return None if least is None else whole_parts(pod_set, least)
+    whole = whole_parts(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
     return whole or pod_set.role_minimum
 
 
@@ -71,7 +71,7 @@ def minima(workload: Workload, there: Mapping[str, int] | None = None) -> Counts
         if missing <= 0:
             break
         has, most = kept[pod_set.name], there.get(pod_set.name, 0)
-        kept[pod_set.name] = min(most, _rounded(pod_set, has + min(missing, most - has)))
+        kept[pod_set.name] = min(most, whole_parts(pod_set, has + min(missing, most - has)))
         missing -= kept[pod_set.name] - has
     return kept
 
@@ -106,7 +106,7 @@ def step(pod_set: PodSet, count: int) -> int:
     One pod, or what makes the next subgroup or slice whole; what is left behind the last whole
     one is a part of its own.
     """
-    return min(pod_set.count, _rounded(pod_set, count + 1)) - count
+    return min(pod_set.count, whole_parts(pod_set, count + 1)) - count
 
 
 def next_steps(workload: Workload, there: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -177,11 +177,11 @@ def _others(
     return tuple(left)
 
 
-def _rounded(pod_set: PodSet, pods: int) -> int:
-    """Return so many pods, or more, that no subgroup or slice is started and not whole."""
+def whole_parts(pod_set: PodSet, pods: int) -> int:
+    """Return so many pods of a role, or as many more as make its last part or slice whole."""
     size = together_size(pod_set)
     return min(pod_set.count, -(-pods // size) * size)
 
 
 def _is_whole(pod_set: PodSet, pods: int) -> bool:
-    return _rounded(pod_set, pods) == pods
+    return whole_parts(pod_set, pods) == pods

@@ -7,9 +7,8 @@ Source: ``placement.md`` 1.1 (not-ready before ready, surplus never starves), 6 
 """
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
@@ -22,10 +21,10 @@ from scheduling.engine.gangs import (
     with_counts,
 )
 from scheduling.engine.gates import shut
-from scheduling.engine.growth import joining
+from scheduling.engine.growth import beside
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.shapes import form_of
-from scheduling.engine.snapshot import Assignment, PodSet, Workload
+from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.state import State
 
 MAX_PIECES = 100_000  # pieces tried in one cycle
@@ -177,33 +176,5 @@ def _place(
 def _piece(
     state: State, gang: Workload, held: Iterable[Assignment], more: Mapping[str, int]
 ) -> Workload:
-    """Return further pods of a gang as waiting work.
-
-    They must get the flavors of those that run, and stand in their domain where pods must stand
-    together.
-    """
-    has = {assignment.pod_set: assignment for assignment in held}
-    work = with_counts(gang, more)
-    pod_sets = tuple(_beside(p, _held(p, gang, has), state) for p in work.pod_sets)
-    piece = replace(work, key=f"{gang.key}~more", pod_sets=pod_sets, admission=None)
-    return state.intern(replace(piece, reclaimable={}, part_of=gang.key))
-
-
-def _held(pod_set: PodSet, gang: Workload, has: Mapping[str, Assignment]) -> Assignment | None:
-    """Return whom further pods join: those of their role, else those of its group."""
-    group = pod_set.topology.group if pod_set.topology else ""
-    if pod_set.name in has or not group:
-        return has.get(pod_set.name)
-    mates = {p.name for p in gang.pod_sets if p.topology and p.topology.group == group}
-    standing = [held for name, held in sorted(has.items()) if name in mates]
-    if not standing:
-        return None
-    nodes: Counter[str] = Counter()
-    for held in standing:
-        nodes.update(held.nodes)
-    flavors = {r: flavor for held in standing for r, flavor in held.flavors.items()}
-    return Assignment(pod_set.name, nodes.total(), flavors, dict(sorted(nodes.items())))
-
-
-def _beside(pod_set: PodSet, held: Assignment | None, state: State) -> PodSet:
-    return pod_set if held is None else joining(pod_set, held, state.atlas)
+    """Return further pods of a gang as waiting work."""
+    return state.intern(beside(gang, {one.pod_set: one for one in held}, more, state.atlas))
