@@ -39,8 +39,17 @@ def least_members(workload: Workload) -> int:
     total = sum(pod_set.count for pod_set in workload.pod_sets)
     if workload.min_member is not None:
         return min(workload.min_member, total)
-    floors = [(floor_of(pod_set), pod_set.count) for pod_set in workload.pod_sets]
-    return sum(min(count, count if floor is None else floor) for floor, count in floors)
+    return sum(_floors(workload).values())
+
+
+def _floors(workload: Workload) -> Counts:
+    """Return how many pods each role needs; all where neither it nor the gang says."""
+    silent = None if workload.min_member is None else 0
+    found = {}
+    for pod_set in workload.pod_sets:
+        floor = silent if (own := floor_of(pod_set)) is None else own
+        found[pod_set.name] = pod_set.count if floor is None else min(pod_set.count, floor)
+    return found
 
 
 def may_lack_pods(workload: Workload) -> bool:
@@ -65,7 +74,7 @@ def minima(workload: Workload, there: Mapping[str, int] | None = None) -> Counts
     those do not suffice, all of them are needed.
     """
     there = wanted(workload) if there is None else there
-    kept = {p.name: min(floor_of(p) or 0, there.get(p.name, 0)) for p in workload.pod_sets}
+    kept = {name: min(floor, there.get(name, 0)) for name, floor in _floors(workload).items()}
     missing = least_members(workload) - sum(kept.values())
     for pod_set in workload.pod_sets:
         if missing <= 0:
@@ -80,7 +89,7 @@ def stands(workload: Workload, there: Mapping[str, int]) -> bool:
     """Return whether so many pods of each role are a running gang: every minimum is met."""
     if not may_lack_pods(workload):
         return all(there.get(p.name, 0) >= p.count for p in workload.pod_sets)
-    roles = all(there.get(p.name, 0) >= min(p.count, floor_of(p) or 0) for p in workload.pod_sets)
+    roles = all(there.get(name, 0) >= floor for name, floor in _floors(workload).items())
     whole = all(_is_whole(p, there.get(p.name, 0)) for p in workload.pod_sets)
     return roles and whole and sum(there.values()) >= least_members(workload)
 
@@ -178,7 +187,7 @@ def _others(
 
 
 def whole_parts(pod_set: PodSet, pods: int) -> int:
-    """Return so many pods of a role, or as many more as make its last part or slice whole."""
+    """Return so many pods of a role, or more, that no subgroup or slice is begun and not whole."""
     size = together_size(pod_set)
     return min(pod_set.count, -(-pods // size) * size)
 

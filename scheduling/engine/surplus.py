@@ -89,7 +89,7 @@ def _is_calm(desk: Desk, gang: Workload) -> bool:
     """Return whether nothing of the gang has been lost, leaves, or is about to be replaced."""
     state, keys = desk.state, {gang.key, leaving_key(gang.key)}
     leaves = not keys.isdisjoint(state.releasing)
-    return not leaves and gang.key not in state.replaced and gang.key not in desk.lost
+    return not leaves and gang.key not in state.replaced and gang.key not in state.losses
 
 
 def _lacks(desk: Desk, gang: Workload) -> bool:
