@@ -326,7 +326,8 @@ def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
     for row in placed:
         if row.count != left[row.node]:
             row.count = left[row.node]
-            row.save(update_fields=["count"])
+            row.devices = row.devices[: row.count]
+            row.save(update_fields=["count", "devices"])
 
 
 def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
@@ -355,6 +356,7 @@ def _placements(
             flavors=dict(assignment.flavors),
             requests=dict(pod_sets[assignment.pod_set].requests),
             charges=pod_sets[assignment.pod_set].charges,
+            devices=[list(pod) for pod in assignment.devices.get(node, ())],
         )
         for assignment in assignments
         for node, count in (assignment.nodes or {"": assignment.count}).items()
