@@ -11,6 +11,7 @@ from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.flavors import Option
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU, Flavor
+from scheduling.engine.patience import Patience
 from scheduling.engine.plan import Admit, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Rescue
 from scheduling.engine.queue_rules import MinimumRuntime
@@ -137,7 +138,7 @@ def moves(plan: Plan) -> list[Decision]:
 @LAWS
 @given(snapshot=crowded())
 def test_time_alone_changes_nothing_before_it_is_time_to_look_again(snapshot) -> None:
-    sim = Simulator(snapshot)
+    sim = Simulator(replace(snapshot, patience=Patience(after_s=None)))  # a hold moves nobody
     sim.run()
     while sim.step():
         pass
