@@ -6,15 +6,18 @@ from dataclasses import asdict, dataclass, field
 from django.db.models import F, QuerySet
 
 from scheduling import lifecycle
-from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.gangs import without
+from scheduling.engine.parts import leaver, leaving_key
+from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
-from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line
+from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line, resized_line
 from scheduling.loader import LIVE, Loaded, growth_key
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 
+HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 BATCH = 200  # rows per statement: SQLite bounds the parameters of one
 
 
@@ -27,6 +30,7 @@ class ApplyReport:
 
     admitted: list[str] = field(default_factory=list)
     evicted: list[str] = field(default_factory=list)
+    resized: list[str] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
     held: int = 0
     lines: list[str] = field(default_factory=list)
@@ -41,12 +45,15 @@ def apply_plan(plan: Plan, world: Loaded) -> ApplyReport:
     """
     applied = _Application(plan, world)
     for decision in plan.decisions:
-        if isinstance(decision, Evict):
-            applied.evict(decision)
-        elif isinstance(decision, Admit):
-            applied.admit(decision)
-        else:
-            applied.hold(decision)
+        match decision:
+            case Evict():
+                applied.evict(decision)
+            case Admit():
+                applied.admit(decision)
+            case Grow() | Shrink():
+                applied.resize(decision)
+            case Hold():
+                applied.hold(decision)
     applied.write()
     return applied.report
 
@@ -123,6 +130,82 @@ class _Application:
         self.report.admitted.append(decision.workload)
         self.report.lines.append(admitted_line(workload, known, decision))
 
+    def resize(self, decision: Grow | Shrink) -> None:
+        """Let a running gang have more pods, or let some of its surplus go."""
+        workload, known = self._rows.get(decision.workload), self._known[decision.workload]
+        admission, preemptor = self._world.admissions.get(decision.workload), None
+        if isinstance(decision, Grow):
+            after = decision.assignments
+        else:
+            assert known.admission is not None
+            after = without(known.admission.assignments, decision.pods)
+            preemptor = self._rows.get(decision.preemptor or "")
+        gone = self._changed_nodes.intersection(nodes_of(after))
+        if workload is None or admission is None or gone or not resize(workload, known, after):
+            self.report.stale.append(decision.workload)
+            return
+        Placement.objects.filter(admission=admission).delete()
+        self._placements += _placements(admission, known, after)
+        if isinstance(decision, Shrink):
+            self._part(admission, known, decision)
+            self._tell_taken(workload, preemptor, decision)
+        else:
+            self._tell_grown(workload, known, after)
+        line = resized_line(workload, known, decision, preemptor)
+        self.report.resized.append(decision.workload)
+        self.report.lines.append(line)
+
+    def _part(self, admission: Admission, known: Known, decision: Shrink) -> None:
+        """Let the pods that were taken stand apart until the backend has seen them go."""
+        part, _ = Admission.objects.update_or_create(
+            workload_id=admission.workload_id,
+            is_part=True,
+            released_at=None,
+            defaults={"evicted_at": self._world.now, "eviction_reason": decision.reason.value},
+            create_defaults={
+                "cluster_queue": admission.cluster_queue,
+                "admitted_at": admission.admitted_at,
+                "started_at": admission.started_at,
+                "evicted_at": self._world.now,
+                "eviction_reason": decision.reason.value,
+                "is_part": True,
+            },
+        )
+        before = self._known.get(leaving_key(known.key))
+        pods = leaver(known, decision.pods, before).admission
+        assert pods is not None
+        Placement.objects.filter(admission=part).delete()
+        self._placements += _placements(part, known, pods.assignments)
+
+    def _tell_taken(
+        self, workload: Workload, preemptor: Workload | None, decision: Shrink
+    ) -> None:
+        now, right = self._world.now, decision.right.value if decision.right else ""
+        pods = sum(one.count for one in decision.pods)
+        facts = {"taken": pods, "right": right, **_lost(decision)}
+        reason = decision.reason.value
+        lifecycle.tell(
+            workload, "surplus_taken", at=now, reason=reason, facts=facts, other=preemptor
+        )
+        if preemptor is not None:
+            lifecycle.tell(
+                preemptor,
+                "preempting",
+                at=now,
+                reason=right,
+                facts={"taken": pods},
+                other=workload,
+            )
+
+    def _tell_grown(self, workload: Workload, known: Known, after: tuple[Assignment, ...]) -> None:
+        before = known.admission.assignments if known.admission else ()
+        facts = {
+            "pods": sum(a.count for a in after),
+            "from_pods": sum(a.count for a in before),
+            "gpus": workload.gpus,
+        }
+        lifecycle.tell(workload, "grown", at=self._world.now, facts=facts)
+
     def _grow(self, workload: Workload | None, known: Known, decision: Admit) -> None:
         """Give a running workload the pods that it asked for, on the admission that it has."""
         admission = self._world.admissions.get(known.replaces)
@@ -130,13 +213,7 @@ class _Application:
         if workload is None or admission is None or gone or not grow(workload, known, decision):
             self.report.stale.append(decision.workload)
             return
-        before = self._known[known.replaces].admission
-        facts = {
-            "pods": sum(a.count for a in decision.assignments),
-            "from_pods": sum(a.count for a in before.assignments) if before else 0,
-            "gpus": workload.gpus,
-        }
-        lifecycle.tell(workload, "grown", at=self._world.now, facts=facts)
+        self._tell_grown(workload, self._known[known.replaces], decision.assignments)
         Placement.objects.filter(admission=admission).delete()
         self._placements += _placements(admission, known, decision.assignments)
         self.report.admitted.append(decision.workload)
@@ -145,10 +222,12 @@ class _Application:
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""
         workload = self._rows.get(decision.workload)
-        if workload is not None and self._known[decision.workload].replaces:
+        if workload is None:
+            return
+        if self._known[decision.workload].replaces or workload.status in HOLDING:
             self._hold_growth(workload, decision)
             return
-        if workload is None or workload.status != Status.PENDING:
+        if workload.status != Status.PENDING:
             return
         self.report.held += 1
         blockers = [asdict(blocker) for blocker in decision.blockers]
@@ -163,7 +242,8 @@ class _Application:
         """Note why a running workload waits for the pods that it asked for."""
         blockers = [asdict(blocker) for blocker in decision.blockers]
         waits = {"reason": decision.reason.value, "blockers": blockers}
-        if workload.growth and workload.growth != {**workload.growth, **waits}:
+        asked = workload.growth or not self._known[decision.workload].replaces
+        if asked and workload.growth != {**workload.growth, **waits}:
             workload.growth = {**workload.growth, **waits}
             self._growing.append(workload)
 
@@ -176,7 +256,7 @@ class _Application:
         pending = Workload.objects.filter(status=Status.PENDING)
         columns = ["pending_reason", "blockers", "position"]
         pending.bulk_update(self._held, columns, batch_size=BATCH)
-        holding = Workload.objects.filter(status__in=(Status.ADMITTED, Status.RUNNING))
+        holding = Workload.objects.filter(status__in=HOLDING)
         holding.bulk_update(self._growing, ["growth"], batch_size=BATCH)
 
     def _move(
@@ -197,21 +277,26 @@ class _Application:
         )
 
 
-def _lost(decision: Evict) -> dict[str, float]:
+def _lost(decision: Evict | Shrink) -> dict[str, float]:
     """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
     lost = round(decision.lost_gpu_hours, 1)
     return {"lost_gpu_hours": lost} if lost else {}
 
 
-def grow(workload: Workload, known: Known, decision: Admit) -> bool:
-    """Write the new size of a running workload; False where it has changed since it was seen."""
-    unchanged = Workload.objects.filter(
-        pk=workload.pk, version=known.version, status__in=(Status.ADMITTED, Status.RUNNING)
-    )
-    gpus = _granted_gpus(known, decision.assignments)
+def resize(workload: Workload, known: Known, assignments: Iterable[Assignment]) -> bool:
+    """Write what a running workload holds; False where it has changed since it was seen."""
+    unchanged = Workload.objects.filter(pk=workload.pk, version=known.version, status__in=HOLDING)
+    gpus = _granted_gpus(known, assignments)
     if not unchanged.update(version=F("version") + 1, gpus=gpus, growth={}):
         return False
     workload.version, workload.gpus, workload.growth = known.version + 1, gpus, {}
+    return True
+
+
+def grow(workload: Workload, known: Known, decision: Admit) -> bool:
+    """Write the size that a running workload had asked for; False where it has changed since."""
+    if not resize(workload, known, decision.assignments):
+        return False
     more = PodSet.objects.filter(workload=workload).exclude(wanted=None)
     more.update(count=F("wanted"), wanted=None)
     return True
@@ -292,7 +377,8 @@ def _changed_nodes(plan: Plan, world: Loaded) -> set[str]:
 
     PostgreSQL makes an editor of a locked node wait for the commit. SQLite has one writer anyway.
     """
-    chosen = {n for d in plan.decisions if isinstance(d, Admit) for n in nodes_of(d.assignments)}
+    more = [d for d in plan.decisions if isinstance(d, Admit | Grow)]
+    chosen = {name for decision in more for name in nodes_of(decision.assignments)}
     if not chosen:
         return set()
     locked = Node.objects.select_for_update().filter(name__in=chosen).order_by("name")

@@ -23,9 +23,10 @@ logger = logging.getLogger(__name__)
 class CycleReport:
     """What a cycle did. ``ran`` false: another process was deciding, nothing was read or written.
 
-    ``lines`` says each decision that was written in words. ``quarantined`` names the trees that
-    were left out because the engine's own check found a fault in them; ``refused`` says the
-    faults for which nothing at all was written.
+    ``resized`` counts running gangs that got or lost surplus. ``lines`` says each decision that
+    was written in words. ``quarantined`` names the trees that were left out because the engine's
+    own check found a fault in them; ``refused`` says the faults for which nothing at all was
+    written.
     """
 
     ran: bool = True
@@ -37,12 +38,13 @@ class CycleReport:
     lines: tuple[str, ...] = ()
     quarantined: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    resized: int = 0
     look_again_at: datetime | None = None
 
     @property
     def moved(self) -> bool:
         """Return whether the next cycle may find another world."""
-        return bool(self.admitted or self.evicted or self.stale)
+        return bool(self.admitted or self.evicted or self.resized or self.stale)
 
 
 def run_cycle(holder: str | None = None) -> CycleReport:
@@ -69,7 +71,7 @@ def _run(held: leases.Held) -> CycleReport:
     if verdict.plan is None:
         return _refuse(_row(held, world, verdict, began), world)
     applied = apply_plan(verdict.plan, world)  # 4. plan -> rows, guarded
-    if applied.admitted or applied.evicted:
+    if applied.admitted or applied.evicted or applied.resized:
         meter.follow(load(world.now), at=world.now)  # 5. intervals open and close with it
     cycle = _row(held, world, verdict, began)
     _record(cycle, world, verdict.plan, applied)  # 6. what the next one must know
@@ -81,6 +83,7 @@ def _run(held: leases.Held) -> CycleReport:
         cycle_id=cycle.pk,
         lines=tuple(applied.lines),
         quarantined=tuple(verdict.quarantined),
+        resized=len(applied.resized),
         look_again_at=cycle.look_again_at,
     )
 
@@ -104,7 +107,8 @@ def _record(cycle: Cycle, world: Loaded, plan: Plan, written: ApplyReport) -> No
     cycle.memory = codec.encode_memory(plan.memory)
     cycle.look_again_at = look_again_at(plan)
     cycle.work = dict(plan.work)
-    if written.admitted or written.evicted or written.stale or cycle.faults:
+    moved = written.admitted or written.evicted or written.resized or written.stale
+    if moved or cycle.faults:
         cycle.snapshot = codec.encode_snapshot(world.snapshot)
         cycle.plan = codec.encode_plan(plan)
     cycle.save()

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from itertools import groupby
 
-from scheduling.engine.plan import Admit, Evict, Hold
+from scheduling.engine.plan import Admit, Evict, Grow, Hold, Shrink
 from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.usage import is_gpu, paired
@@ -45,13 +45,26 @@ def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) 
     return f"evicted {victim} ({decision.right or decision.reason}){cause}"
 
 
+def resized_line(
+    workload: Workload, known: Known, decision: Grow | Shrink, preemptor: Workload | None
+) -> str:
+    """Return which gang runs with more or with fewer pods from now on."""
+    if isinstance(decision, Shrink):
+        taken = gang_size(paired(known, decision.pods))
+        cause = f" for {preemptor}" if preemptor else ""
+        return f"took {taken} from {workload} ({decision.right or decision.reason}){cause}"
+    names = {name for assignment in decision.assignments for name in assignment.nodes}
+    where = f" on {node_range(names)}" if names else ""
+    return f"grew {workload} to {granted_size(known, decision)}{where}"
+
+
 def held_line(known: Known, decision: Hold) -> str:
     """Return who waits and why, in codes."""
     codes = ", ".join(dict.fromkeys(blocker.code.value for blocker in decision.blockers))
     return f"held {known.name} ({decision.reason}{': ' if codes else ''}{codes})"
 
 
-def granted_size(known: Known, decision: Admit) -> str:
+def granted_size(known: Known, decision: Admit | Grow) -> str:
     """Return the size of what starts, and of how many pods it is a part where not all do."""
     size = gang_size(paired(known, decision.assignments))
     pods = sum(assignment.count for assignment in decision.assignments)

@@ -14,6 +14,7 @@ from queues.models import ResourceFlavor
 from scheduling import models as rows
 from scheduling.charging import charges_of
 from scheduling.engine import codec
+from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.snapshot import (
     Admission,
     Assignment,
@@ -23,6 +24,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.terms import Status
+from scheduling.minima import Role, with_minima
 from scheduling.past_use import (
     PAUSE,
     USAGE_DECAY,
@@ -34,7 +36,6 @@ from scheduling.readers import (
     affinity_of,
     cluster_queue_of,
     flavor_of,
-    minima_count,
     node_of,
     read_cohorts,
     read_quotas,
@@ -42,6 +43,7 @@ from scheduling.readers import (
     tolerations_of,
     topology_of,
 )
+from scheduling.recent import recent
 from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
@@ -88,7 +90,10 @@ def load(now: datetime | None = None) -> Loaded:
     nodes = tuple(node_of(row) for row in node_rows.values())
     quotas = read_quotas()
     cohorts = read_cohorts(quotas, doors, flavors, nodes)
-    admissions = {str(a.workload_id): a for a in rows.Admission.objects.filter(released_at=None)}
+    admissions = {
+        leaving_key(str(a.workload_id)) if a.is_part else str(a.workload_id): a
+        for a in rows.Admission.objects.filter(released_at=None)
+    }
     # The workloads before their pod sets: one that is submitted between the two queries must be
     # seen with its pod sets or not at all, for a gang without pods fits everywhere.
     live = list(_live().defer("template", "warnings", "blockers").order_by("created_at", "uid"))
@@ -106,6 +111,7 @@ def load(now: datetime | None = None) -> Loaded:
         memory=_memory(last_cycle, doors, now),
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
+        shapes=recent(now),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -150,10 +156,21 @@ def _workloads(
         admission = admissions.get(str(row.uid))
         held = placements[admission.pk] if admission else []
         own = pod_sets[str(row.uid)]
-        found.append(_workload(row, own, admission, held, doors))
+        runs = _workload(row, own, admission, held, doors)
+        found.append(runs)
+        part = admissions.get(leaving_key(str(row.uid)))
+        if part:
+            found.append(_leaving(runs, part, placements[part.pk]))
         if admission and admission.evicted_at is None and any(p.wanted for p in own):
-            found.append(_grown(found[-1], row, own, doors))
+            found.append(_grown(runs, row, own, doors))
     return tuple(found)
+
+
+def _leaving(
+    gang: Workload, part: rows.Admission, placements: Sequence[rows.Placement]
+) -> Workload:
+    """Return the pods that were taken from a gang and have not left yet."""
+    return leaver(gang, _admission(part, placements).assignments)
 
 
 def growth_key(uid: object) -> str:
@@ -202,17 +219,13 @@ def _workload(
         why = blocked(row.namespace, route, doors)
     else:
         queue, why = "", ""
-    reducible = minima_count(row.min_member, pod_sets)
-    return Workload(
+    workload = Workload(
         key=str(row.uid),
         name=f"{row.namespace}/{row.name}",
         queue=queue or None,
         priority=row.priority,
         created_at=row.created_at.timestamp(),
-        pod_sets=tuple(
-            _as_admitted(_pod_set(pod_set, reducible=reducible), placements)
-            for pod_set in pod_sets
-        ),
+        pod_sets=tuple(_as_admitted(_pod_set(pod_set), placements) for pod_set in pod_sets),
         admission=_admission(admission, placements) if admission else None,
         releasing=admission is not None and admission.evicted_at is not None,
         preemptible=row.preemptible,
@@ -222,10 +235,18 @@ def _workload(
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
+        stateless=row.stateless,
+        checkpoint_interval_s=row.checkpoint_interval_s,
     )
+    return with_minima(workload, row.min_member, row.role_minima, roles_of(pod_sets))
 
 
-def _pod_set(row: rows.PodSet, *, reducible: bool) -> PodSet:
+def roles_of(pod_sets: Iterable[rows.PodSet]) -> list[Role]:
+    """Return what the rows of a workload say of the size of its pod sets."""
+    return [Role(p.name, p.count, p.min_count, p.subgroup_size, p.min_subgroups) for p in pod_sets]
+
+
+def _pod_set(row: rows.PodSet) -> PodSet:
     layers = [(layer["level"], layer["size"]) for layer in row.slices]
     return PodSet(
         name=row.name,
@@ -234,7 +255,6 @@ def _pod_set(row: rows.PodSet, *, reducible: bool) -> PodSet:
         node_selector=row.node_selector,
         tolerations=tolerations_of(row.tolerations),
         topology=topology_of(row.topology_mode, row.topology_level, layers, row.group),
-        min_count=row.min_count if reducible else None,
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),
     )

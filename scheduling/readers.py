@@ -67,14 +67,6 @@ def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, 
     )
 
 
-def minima_count(min_member: int | None, pod_sets: Iterable[Any]) -> bool:
-    """Return whether pod sets may be granted their minima alone.
-
-    They may not where the gang as a whole needs more pods than that.
-    """
-    return min_member is None or min_member <= sum(p.min_count or p.count for p in pod_sets)
-
-
 def topology_of(
     mode: str, level: str | None, slices: Iterable[tuple[str, int]], group: str
 ) -> TopologyRequest | None:

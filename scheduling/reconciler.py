@@ -14,6 +14,7 @@ from gpuplatform.common.wakeup import request_cycle
 from scheduling import lifecycle, meter
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
+from scheduling.engine.parts import leaving_key
 from scheduling.engine.terms import EvictionReason, Outcome, Status
 from scheduling.loader import Loaded, load
 from scheduling.models import Admission, Node, Placement
@@ -135,12 +136,14 @@ def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bo
         Whether it was done; False when the workload has changed meanwhile: the next look decides.
     """
     workload, why = admission.workload, admission.eviction_reason
-    if outcome and workload.status in {Status.ADMITTED, Status.RUNNING, Status.PENDING}:
+    alive = {Status.ADMITTED, Status.RUNNING, Status.PENDING}
+    if outcome and not admission.is_part and workload.status in alive:
         if not lifecycle.transition(workload, Status.FINISHED, at=instant, outcome=outcome):
             return False
         logger.info("finished %s", workload)
     else:
         kind = "requeued" if workload.status == Status.PENDING else "released"
+        kind = "surplus_left" if admission.is_part else kind
         lifecycle.tell(workload, kind, at=instant, reason=why)
     admission.released_at = max(instant, admission.admitted_at)
     admission.save(update_fields=["released_at"])
@@ -160,9 +163,14 @@ def _evict(admission: Admission, now: datetime) -> bool:
     return True
 
 
+def _key(admission: Admission) -> str:
+    key = str(admission.workload_id)
+    return leaving_key(key) if admission.is_part else key
+
+
 def _without(world: Loaded, released: Iterable[Admission]) -> Loaded:
     """Return the world after these admissions have been released."""
-    gone = {str(admission.workload_id) for admission in released}
+    gone = {_key(admission) for admission in released}
     snapshot = world.snapshot
     staying = tuple(w for w in snapshot.workloads if w.key not in gone)
     return replace(

@@ -1,4 +1,4 @@
-"""The rules of workloads and nodes, asked by form, REST, manifest and command alike.
+"""The rules of workloads, asked by form, REST, manifest and command alike.
 
 ``check_workload`` yields every finding about a spec, errors and warnings, each with the path of
 the field in the spec. What can never run is judged by ``engine.diagnostics`` on the empty
@@ -6,7 +6,7 @@ cluster. Sources: ``admission.md`` K15, K18; ``placement.md`` 3 (G numbers).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,11 @@ from scheduling.charging import charges_of
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, Workload
-from scheduling.readers import affinity_of, minima_count, tolerations_of, topology_of
-from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
+from scheduling.engine.terms import StopPolicy
+from scheduling.gang_rules import check_gang, roles_of
+from scheduling.minima import has_minima, with_minima
+from scheduling.readers import affinity_of, tolerations_of, topology_of
+from scheduling.specs import PodSetSpec, WorkloadSpec, subject_of
 from scheduling.topology_rules import check_levels, check_together
 from scheduling.world import World
 
@@ -28,8 +31,6 @@ MOST_POD_SETS = 18
 MOST_PODS = 100_000
 LOCALITIES = ("any", "prefer-island", "require-island")
 ON_FAILURE = ("restart", "fail", "keep")
-# A flavor with a topology: the labels of its nodes, and the labels of its levels.
-Pool = tuple[Mapping[str, str], Sequence[str]]
 # What a site may accept as blocked: it is well formed, and cannot run as things are.
 IMPOSSIBLE = frozenset(
     (
@@ -81,7 +82,7 @@ def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
     """
     subject = subject_of(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
-    shape += [*_gang(spec), *_sizes_of_elastic(spec)]
+    shape += check_gang(spec)
     shape += [*_priority(spec, world), *check_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
@@ -172,38 +173,6 @@ def _amounts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
             yield _problem(where, "RESERVED_RESOURCE", resource="pods")
 
 
-def _gang(spec: WorkloadSpec) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the gang's minimum and its roles (G17, G18)."""
-    subject, counts = subject_of(spec), {p.name: p.count for p in spec.pod_sets}
-    pods, least = sum(counts.values()), spec.min_member
-    if least is not None and least > pods:
-        numbers = {"min_member": least, "pods": pods}
-        yield Diagnostic("GANG_LARGER_THAN_POD_COUNT", subject, "min_member", numbers)
-    for role, minimum in spec.role_minima.items():
-        path = f"role_minima[{role[:64]}]"
-        if role not in counts:
-            yield Diagnostic("ROLE_NOT_FOUND", subject, path, {"role": role[:64]})
-        elif minimum > counts[role]:
-            amounts: dict[str, str | int] = {
-                "role": role,
-                "minimum": minimum,
-                "pods": counts[role],
-            }
-            yield Diagnostic("ROLE_MINIMUM_ABOVE_COUNT", subject, path, amounts)
-    minima = sum(spec.role_minima.values())
-    if least is not None and minima > least:
-        sums = {"sum_of_minima": minima, "min_member": least}
-        yield Diagnostic("ROLE_MINIMA_EXCEED_GANG", subject, "role_minima", sums)
-
-
-def _sizes_of_elastic(spec: WorkloadSpec) -> Iterator[Diagnostic]:
-    """Yield where partial admission meets an elastic workload (``admission.md`` K36)."""
-    for index, pod_set in enumerate(spec.pod_sets):
-        if spec.elastic and pod_set.min_count not in (None, pod_set.count):
-            path, numbers = f"pod_sets[{index}].min_count", {"pod_set": pod_set.name}
-            yield Diagnostic("PARTIAL_AND_ELASTIC", subject_of(spec), path, numbers)
-
-
 # ---- the world -------------------------------------------------------------------------------
 def _priority(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     name = spec.priority_class
@@ -229,30 +198,43 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     if not labels.matches(selector, world.doors.labels_of(spec.namespace)):
         numbers = {"queue": name, "namespace": spec.namespace}
         yield Diagnostic("NAMESPACE_NOT_ALLOWED", subject, "queue", numbers)
-    if cause := world.snapshot.cluster_queues[name].inactive:
+    if cause := world.snapshot.cluster_queues[name].inactive or _stop_of(spec, name, world):
         yield Diagnostic("QUEUE_CANNOT_ADMIT", subject, "queue", {"queue": name, "cause": cause})
+
+
+def _stop_of(spec: WorkloadSpec, name: str, world: World) -> str:
+    """Return the stop policy that keeps new work waiting: the queue's, or its door's (G19)."""
+    local = world.doors.local_queues.get((spec.namespace, spec.queue))
+    stops = [str(world.snapshot.cluster_queues[name].stop_policy)]
+    stops += [str(local.stop_policy)] if local else []
+    return next((stop for stop in stops if stop != StopPolicy.NONE), "")
+
+
+def without_answered(
+    found: Iterable[Diagnostic], spec: WorkloadSpec, world: World
+) -> Iterator[Diagnostic]:
+    """Return what a reader found less what the queue answers with a minimum runtime (G13)."""
+    queue = world.snapshot.cluster_queues.get(world.cluster_queue_of(spec) or "")
+    is_safe = queue is not None and queue.minimum_runtime.seconds > 0
+    return (d for d in found if not (is_safe and d.code == "RESTART_WITHOUT_MIN_RUNTIME"))
 
 
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
     """Return the workload as the engine would see it, pending."""
     ceiling = spec.ceiling_queue
-    pod_sets, reducible = resolved(spec, world).pod_sets, _reducible(spec)
-    return Workload(
+    workload = Workload(
         key=subject_of(spec),
         name=f"{spec.namespace}/{spec.name}",
         queue=world.cluster_queue_of(spec),
         priority=0,
         created_at=world.snapshot.now,
-        pod_sets=tuple(_engine_pod_set(p, reducible=reducible) for p in pod_sets),
+        pod_sets=tuple(_engine_pod_set(p) for p in resolved(spec, world).pod_sets),
         ceiling_queue=ceiling if ceiling in world.snapshot.cluster_queues else None,
     )
+    return with_minima(workload, spec.min_member, spec.role_minima, roles_of(spec))
 
 
-def _reducible(spec: WorkloadSpec) -> bool:
-    return minima_count(spec.min_member, spec.pod_sets)
-
-
-def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
+def _engine_pod_set(spec: PodSetSpec) -> PodSet:
     return PodSet(
         name=spec.name,
         count=spec.count,
@@ -265,7 +247,6 @@ def _engine_pod_set(spec: PodSetSpec, *, reducible: bool) -> PodSet:
             [(layer.level, layer.size) for layer in spec.slices],
             spec.group,
         ),
-        min_count=spec.min_count if reducible else None,
         affinity=affinity_of(spec.affinity),
         charges=charges_of(spec.requests),
     )
@@ -312,57 +293,19 @@ def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     """Yield a warning for each field that is kept and not yet acted on."""
     subject = subject_of(spec)
-    pods = sum(pod_set.count for pod_set in spec.pod_sets)
     paths = [
-        ("min_member", spec.min_member not in (None, pods) and (spec.min_member or 0) < pods),
-        ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
         ("on_failure", spec.on_failure != ON_FAILURE[0]),
         ("max_retries", spec.max_retries is not None),
-        ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
-    whole = not _reducible(spec)
+    grows = has_minima(spec.min_member, spec.role_minima, roles_of(spec))
+    whole = spec.min_member is not None and not grows
     for index, pod_set in enumerate(spec.pod_sets):
         path = f"pod_sets[{index}]"
         paths += [
             (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
-            (f"{path}.subgroup", pod_set.subgroup is not None),
             (f"{path}.device_locality", pod_set.device_locality != "any"),
         ]
     for path, asked in paths:
         if asked:
             yield Diagnostic("FIELD_NOT_HONOURED", subject, path, {"field": path})
-
-
-# ---- nodes -----------------------------------------------------------------------------------
-def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    """Yield every problem of a node: names, labels, taints, and more offered than it has.
-
-    ``pools`` are the flavors with a topology; a node of one must carry all levels.
-    """
-    yield from check_name(spec.name)
-    yield from check_labels(spec.labels, "labels")
-    for index, taint in enumerate(spec.taints):
-        yield from check_label_key(str(taint.get("key", "")), f"taints[{index}].key")
-        if not labels.is_label_value(str(taint.get("value") or "")):
-            yield _one_of(f"taints[{index}].value", str(taint["value"]), ("a label value",))
-    yield from _check_pools(spec, pools)
-    for path, amounts in (("capacity", spec.capacity), ("allocatable", spec.allocatable)):
-        for resource, amount in amounts.items():
-            yield from check_label_key(resource, f"{path}[{resource[:64]}]")
-            yield from check_amount(amount, f"{path}[{resource[:64]}]")
-    for resource, amount in spec.allocatable.items():
-        most = spec.capacity.get(resource)
-        if most is not None and amount > most:
-            where = f"allocatable[{resource[:64]}]"
-            numbers = {"resource": resource, "amount": amount, "capacity": most}
-            yield _problem(where, "ALLOCATABLE_ABOVE_CAPACITY", **numbers)
-
-
-def _check_pools(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    for flavor, (wanted, levels) in sorted(pools.items()):
-        if wanted.items() <= spec.labels.items():
-            for level in levels:
-                if level not in spec.labels:
-                    numbers = {"flavor": flavor, "level": level}
-                    yield _problem(f"labels[{level}]", "NODE_WITHOUT_LEVEL", **numbers)

@@ -5,7 +5,8 @@ others run on; a cycle grants them, all or none, on the same flavors. Pods that 
 quota back; their nodes only when the cluster says which of them are empty.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -24,8 +25,9 @@ from queues.services.writing import refuse, require_row
 from scheduling import lifecycle
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.terms import Status
-from scheduling.loader import load_snapshot
-from scheduling.models import PodSet, Workload
+from scheduling.loader import load_snapshot, roles_of
+from scheduling.minima import has_minima
+from scheduling.models import Placement, PodSet, Workload
 from scheduling.rules import MOST_PODS
 from scheduling.specs import PodSetChange, WorkloadChange
 
@@ -70,6 +72,7 @@ def check_change(
         words = _("the workload has ended already, or has just changed; look again")
         yield Problem("status", "already_finished", words)
         return
+    yield from _check_minima(change, row, pod_sets)
     known = {pod_set.name: pod_set for pod_set in pod_sets}
     for index, one in enumerate(change.pod_sets):
         path = f"pod_sets[{index}]"
@@ -96,6 +99,24 @@ def _check_count(one: PodSetChange, row: Workload, path: str) -> Iterator[Proble
     if not 1 <= one.count <= MOST_PODS:
         numbers = {"pod_set": one.name, "pods": one.count, "limit": MOST_PODS}
         yield _problem(f"{path}.count", "POD_COUNT", **numbers)
+
+
+def _check_minima(
+    change: WorkloadChange, row: Workload, pod_sets: Sequence[PodSet]
+) -> Iterator[Problem]:
+    """Yield where a size lies below the gang's minimum or a role's."""
+    asked = {one.name: one.count for one in change.pod_sets if one.count is not None}
+    counts = {p.name: asked.get(p.name, p.wanted or p.count) for p in pod_sets}
+    if not asked:
+        return
+    if row.min_member is not None and row.min_member > sum(counts.values()):
+        numbers = {"min_member": row.min_member, "pods": sum(counts.values())}
+        yield _problem("pod_sets", "GANG_LARGER_THAN_POD_COUNT", **numbers)
+    for index, one in enumerate(change.pod_sets):
+        least = row.role_minima.get(one.name, 0)
+        if one.count is not None and least > one.count:
+            amounts = {"role": one.name, "minimum": least, "pods": one.count}
+            yield _problem(f"pod_sets[{index}].count", "ROLE_MINIMUM_ABOVE_COUNT", **amounts)
 
 
 def _check_finished(
@@ -138,19 +159,23 @@ def _impossible(row: Workload, wanted: Counts) -> Iterator[Problem]:
 # ---- rows --------------------------------------------------------------------------------------
 def _write(
     row: Workload,
-    pod_sets: Iterable[PodSet],
+    pod_sets: Sequence[PodSet],
     change: WorkloadChange,
     wanted: Counts,
     now: datetime,
 ) -> bool:
-    """Write the new sizes and what was reported; return whether anything is different."""
+    """Write the new sizes and what was reported; return whether anything is different.
+
+    A gang with a minimum asks for its new size at once: what it lacks is surplus.
+    """
     holds = row.status in HOLDING
+    gang = has_minima(row.min_member, row.role_minima, roles_of(pod_sets))
     over = {c.name: c.finished for c in change.pod_sets if c.finished is not None}
     changed = less = resized = False
     for pod_set in pod_sets:
         seen = (pod_set.count, pod_set.wanted, pod_set.finished)
         asked = wanted[pod_set.name]
-        grows = holds and asked > pod_set.count
+        grows = holds and asked > pod_set.count and not gang
         pod_set.wanted = asked if grows else None
         pod_set.count = pod_set.count if grows else asked
         finished = over.get(pod_set.name, pod_set.finished)
@@ -163,7 +188,8 @@ def _write(
         return False
     PodSet.objects.bulk_update(pod_sets, ["count", "wanted", "finished"])
     row.last_checkpoint_at = at
-    row.gpus = lifecycle.gpus_of((p.count, p.requests) for p in pod_sets)
+    stand = _standing(row, pod_sets) if gang and holds else {p.name: p.count for p in pod_sets}
+    row.gpus = lifecycle.gpus_of((stand[p.name], p.requests) for p in pod_sets)
     if holds and less:
         row.resized_at = now
     if not any(p.wanted for p in pod_sets):
@@ -172,6 +198,17 @@ def _write(
         row.growth = {"since": now.isoformat()}
     _save(row)
     return True
+
+
+def _standing(row: Workload, pod_sets: Sequence[PodSet]) -> Counts:
+    """Return how many pods of each pod set a running gang goes on with, whatever it asks for."""
+    held = Placement.objects.filter(
+        admission__workload=row, admission__released_at=None, admission__is_part=False
+    )
+    placed = Counter[str]()
+    for pod_set, count in held.values_list("pod_set", "count"):
+        placed[pod_set] += count
+    return {p.name: min(p.count, placed[p.name]) for p in pod_sets}
 
 
 def _save(row: Workload) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Sum
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -10,6 +11,7 @@ from rest_framework import serializers
 from gpuplatform.common import reasons
 from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.workloads import least_pods
 
 
 class QuantityField(serializers.JSONField):
@@ -125,6 +127,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
     placements = serializers.SerializerMethodField()
     events = EventSerializer(many=True, read_only=True)
     growth = serializers.SerializerMethodField()
+    pods = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -141,6 +144,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "checkpoint_interval_s",
             "last_checkpoint_at",
             "growth",
+            "pods",
             "on_failure",
             "max_retries",
             "warnings",
@@ -152,16 +156,33 @@ class WorkloadSerializer(WorkloadRowSerializer):
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_growth(self, row: Workload) -> dict[str, Any] | None:
-        """Return since when a running one asks for more pods, and why it waits for them."""
+        """Return since when a running one asks for more pods, and why it waits for them.
+
+        A gang with a minimum asks since it started, so there is no instant.
+        """
         if not row.growth:
             return None
         asks = Workload(blockers=row.growth.get("blockers") or [])
         return {"since": row.growth.get("since"), "blockers": self.get_blockers(asks)}
 
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_pods(self, row: Workload) -> dict[str, int | None]:
+        """Return how many pods are asked for, stand, and are needed to run."""
+        wanted = sum(pod_set.wanted or pod_set.count for pod_set in row.pod_sets.all())
+        held = Placement.objects.filter(
+            admission__workload=row, admission__released_at=None, admission__evicted_at=None
+        )
+        standing = held.aggregate(sum=Sum("count"))["sum"] or 0
+        least = least_pods(row)
+        needed = wanted if least is None else least
+        return {"wanted": wanted, "standing": standing, "minimum": needed}
+
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:
         """Return where the pods stand, of the admission now held."""
-        held = Placement.objects.filter(admission__workload=row, admission__released_at=None)
+        held = Placement.objects.filter(
+            admission__workload=row, admission__released_at=None, admission__is_part=False
+        )
         return PlacementSerializer(held, many=True).data
 
 
@@ -180,6 +201,13 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "schedulable",
             "version",
         )
+
+
+class NodeChangeInput(serializers.Serializer[Any]):
+    """What changes of a machine: whether new pods may come."""
+
+    schedulable = serializers.BooleanField()
+    reason = serializers.CharField(max_length=500, required=False)
 
 
 # ---- what a client sends: for the schema; ``scheduling.workload_body`` reads it

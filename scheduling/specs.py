@@ -121,3 +121,18 @@ class NodeSpec:
     allocatable: Mapping[str, int] = field(default_factory=dict)
     ready: bool = True
     schedulable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoval:
+    """That a node should be forgotten."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """Whether new pods may come to a node, and why that changes."""
+
+    schedulable: bool
+    reason: str = ""

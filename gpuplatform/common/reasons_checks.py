@@ -290,6 +290,18 @@ PROMISES: dict[str, Reason] = {
         _("{count} more pending workloads can never run with this."),
         _("Tell their owners, or keep the old value."),
     ),
+    "WORK_BECOMES_POSSIBLE": Reason(
+        INFO, _("{workload} could never run; with this it can, once there is room.")
+    ),
+    "ALERT_CLEARS": Reason(INFO, _("With this it is no longer so: {what}")),
+    "PREEMPTION_WITHOUT_CHECKPOINT": Reason(
+        WARNING,
+        _(
+            "By this ({because}) running work without a recent checkpoint may be evicted:"
+            " {count} in all, {gpu_hours} GPU-hours at risk: {workloads}."
+        ),
+        _("Have them save their progress first, or grant a minimum run time."),
+    ),
     "EDIT_STARTS": Reason(INFO, _("By this edit the next cycle starts {count}: {names}.")),
     "EDIT_KEEPS_WAITING": Reason(
         WARNING, _("Without this edit {count} would start in the next cycle: {names}.")

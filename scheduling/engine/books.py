@@ -13,6 +13,7 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.partial import grants
+from scheduling.engine.parts import Parts
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Snapshot, Workload
 from scheduling.engine.standing import standing
@@ -45,6 +46,7 @@ class Books:
         self.both: Sides = (self.now, self.soon)
         self.coming: Sides = (self.soon,)
         self.staying = QuotaLedger(tree, self._journal)
+        self.parts = Parts(self._journal)
         self._keys = {name: queue_key(name) for name in snapshot.cluster_queues}
         self._charges: dict[object, tuple[tuple[PodSet, ...], Charge]] = {}
         self._last: tuple[object, object, Charge] = (None, None, ())  # asked for several times

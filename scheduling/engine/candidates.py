@@ -61,6 +61,7 @@ class Running:
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._by_queue: dict[str, dict[str, Workload]] = {}
         self._levels: dict[str, dict[int, Counter[FlavorResource]]] = {}
+        self._surplus: Counter[str] = Counter()  # pieces of it, by queue
         self.usage = dict[str, Counter[FlavorResource]]()
         self.timed = 0  # how many have a known duration
         for workload in workloads:
@@ -83,6 +84,10 @@ class Running:
                 total.update(usage)
         return total
 
+    def has_surplus(self, queue: str) -> bool:
+        """Return whether some gang of the queue has pods above its minimum."""
+        return self._surplus[queue] > 0
+
     def total(self, queue: str) -> Counter[FlavorResource]:
         """Return what all of the queue's running work uses."""
         total: Counter[FlavorResource] = Counter()
@@ -101,26 +106,29 @@ class Running:
             self.usage[workload.key] = usage
             levels = self._levels.setdefault(workload.queue, {})
             levels.setdefault(workload.priority, Counter()).update(usage)
+            self._surplus[workload.queue] += bool(workload.part_of)
             self.timed += workload.duration_s is not None
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended, if it was noted at all."""
         if workload.queue and self._by_queue.get(workload.queue, {}).pop(workload.key, None):
             self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
+            self._surplus[workload.queue] -= bool(workload.part_of)
             self.timed -= workload.duration_s is not None
 
 
-VictimOrder = tuple[int, float, float, str]
+VictimOrder = tuple[bool, int, float, float, str]
 
 
 def victim_order(workload: Workload, now: float | None = None) -> VictimOrder:
-    """Return the sort key of victims: lower priority, cheaper, latest admission, key.
+    """Return the sort key of victims: surplus, lower priority, cheaper, latest admission, key.
 
     ``now`` None: the cost does not count. Work without GPUs is the cheapest, newest first.
     """
     assert workload.admission is not None
     cost = 0.0 if now is None else lost_gpu_seconds(workload, now)
-    return workload.priority, cost, -workload.admission.admitted_at, workload.key
+    whole = not workload.part_of  # a gang runs on without its surplus (``placement.md`` 1.8)
+    return whole, workload.priority, cost, -workload.admission.admitted_at, workload.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +163,9 @@ class Grounds:
         """Return the profile's sort key of victims."""
         return victim_order(work, self.now if self.profile.cheapest_eviction else None)
 
-    def own_order(self, work: Workload) -> tuple[float, VictimOrder]:
+    def own_order(self, work: Workload) -> tuple[bool, float, VictimOrder]:
         """Return the sort key of victims of one's own queue: who consumed more first (7.2)."""
-        return -self.consumption(work), self.order(work)
+        return not work.part_of, -self.consumption(work), self.order(work)
 
     def safe(self, work: Workload, preemptor: Workload) -> bool:
         """Return whether ``work`` has not yet run for as long as its queue grants."""
@@ -194,6 +202,7 @@ class Selection:
         """Return the candidates of the preemptor's own queue, in order."""
         queue, policy = self._attempt.queue, self._rights.within_cluster_queue
         only_lower = policy is WithinClusterQueue.LOWER_PRIORITY
+        only_lower = only_lower and not self._grounds.running.has_surplus(queue.name)
         if policy is WithinClusterQueue.NEVER or not self._may_hold_any(queue, only_lower):
             return ()
         works = [
@@ -275,9 +284,10 @@ class Selection:
         for work in running.any_order(queue.name):
             used = running.usage[work.key]
             fitting = any(used[fr] > 0 for fr in columns)
-            if not fitting or not work.preemptible or work.key == safe:
+            mine = {work.key, work.part_of}  # surplus is as safe as its gang
+            if not fitting or not work.preemptible or (safe and safe in mine):
                 continue
-            if work.key in self._protected:
+            if not mine.isdisjoint(self._protected):
                 self._grounds.spared.add(work.key)
                 continue
             if not self._grounds.safe(work, self._attempt.preemptor):
@@ -308,10 +318,16 @@ class Selection:
 
 
 def may_evict_own(policy: WithinClusterQueue, preemptor: Workload, work: Workload) -> bool:
-    """Return whether the queue's own policy lets ``preemptor`` take ``work`` (K41)."""
+    """Return whether the queue's own policy lets ``preemptor`` take ``work`` (K41).
+
+    Who starts comes before the surplus of its equals (``placement.md`` 6.1 T12); a grown copy
+    runs already.
+    """
     if policy is WithinClusterQueue.NEVER:
         return False
     if work.priority < preemptor.priority:
+        return True
+    if work.part_of and work.priority == preemptor.priority and not preemptor.replaces:
         return True
     newer = work.priority == preemptor.priority and work.created_at > preemptor.created_at
     return policy is WithinClusterQueue.LOWER_OR_NEWER_EQUAL_PRIORITY and newer

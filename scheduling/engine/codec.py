@@ -12,10 +12,16 @@ from enum import Enum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.snapshot import Memory, Snapshot
 
-_KINDS: dict[str, type] = {"admit": Admit, "evict": Evict, "hold": Hold}
+_KINDS: dict[str, type] = {
+    "admit": Admit,
+    "evict": Evict,
+    "grow": Grow,
+    "hold": Hold,
+    "shrink": Shrink,
+}
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 

@@ -39,7 +39,7 @@ class Contest:
         )
         self._by_rank: set[str] = set()  # who stands in line for itself; all others must win
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
-        self._asks: dict[tuple[str | None, int, str], Ask] = {}  # by queue, pod sets, original
+        self._asks: dict[tuple[str | None, int, int | None, str], Ask] = {}  # by what is asked for
         self._fair_queues: dict[str, QuotaKey | None] = {}
         self._moves: dict[QuotaKey, int] = {}  # how often something moved in a tree, by root
         self._last: dict[str, tuple[int, Rank]] = {}  # ranks, and the moves of the tree then
@@ -137,7 +137,7 @@ class Contest:
             self._heads.put(rank, champion.who)
 
     def _ask(self, workload: Workload) -> Usage:
-        kind = workload.queue, id(workload.pod_sets), workload.replaces
+        kind = workload.queue, id(workload.pod_sets), workload.min_member, workload.replaces
         ask = self._asks.get(kind)
         if ask is None or not ask.settled:
             asking = self._state.asking(workload)

@@ -13,6 +13,7 @@ from scheduling.engine.reserving import MAX_FORECASTS, give_turn, refresh
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
+from scheduling.engine.surplus import add_surplus
 from scheduling.engine.terms import (
     BlockerCode,
     EvictionReason,
@@ -55,7 +56,8 @@ def advance(state: State, now: float) -> Desk:
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
     _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
     _drain(desk, _line_up(state))  # 5. head by head, until nobody fits any more
-    desk.close()  # 6. let the books be as decided
+    add_surplus(desk)  # 6. gangs get what they ask for above their minima
+    desk.close()  # 7. let the books be as decided
     return desk
 
 
@@ -162,7 +164,9 @@ def _reserve_for(desk: Desk, workload: Workload) -> None:
     queue = desk.state.books.queue(workload)
     assert queue is not None
     root = desk.state.books.now.ledger.root(queue)
-    if desk.forecasts[root] < MAX_FORECASTS and give_turn(desk.state, workload, desk.started):
+    if desk.forecasts[root] < MAX_FORECASTS and give_turn(
+        desk.state, workload, desk.newly_running
+    ):
         desk.forecasts[root] += 1
 
 
@@ -232,11 +236,9 @@ def _take(
         desk.move(entry.moved)
         desk.admit(workload, entry.assignments)
         return
-    for victim in entry.victims:
-        desk.evict_for(workload, victim)
-    if entry.victims:
+    victims = desk.make_room(workload, entry.victims)
+    if victims:
         desk.shield(workload)
-        victims = {victim.workload.key for victim in entry.victims}
         victims.update(claim.victims if claim else ())
         claims.make(workload, entry.assignments, victims, desk.state.now)
     elif claim:

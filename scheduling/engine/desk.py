@@ -4,13 +4,15 @@ Opened and closed by :mod:`scheduling.engine.cycle`.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from scheduling.engine.candidates import Candidate
+from scheduling.engine.gangs import joined
 from scheduling.engine.gates import Why
 from scheduling.engine.growth import heir, merged
-from scheduling.engine.plan import Admit, Blocker, Evict
+from scheduling.engine.parts import leaving_key
+from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Move, Shrink
 from scheduling.engine.snapshot import Admission, Assignment, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
@@ -24,10 +26,13 @@ class Desk:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.moves: list[Admit | Evict] = []
+        self.moves: list[Move] = []
         self.work: Counter[str] = Counter()
         self._reserved: list[tuple[Workload, tuple[Assignment, ...]]] = []
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
+        self._started: dict[str, int] = {}  # key -> its move
+        self._grown: dict[str, int] = {}
+        self.lost: frozenset[str] = frozenset()  # gangs that lack pods whose nodes are gone
         self._stirred: set[QuotaKey] = set()
         self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
@@ -52,7 +57,52 @@ class Desk:
         if original is None:
             self.state.newcomers.add(workload, assignments)
         replaces = original.key if original else ""
+        if not replaces:
+            self._started[workload.key] = len(self.moves)
         self.moves.append(Admit(workload.key, whole, borrows, replaces))
+
+    def started(self) -> Collection[str]:
+        """Return the keys of those that start in this cycle and are no copies."""
+        return self._started.keys()
+
+    def holding(self, gang: Workload) -> tuple[Assignment, ...]:
+        """Return where a gang stands as decided so far, pods that have finished included."""
+        place = self._started.get(gang.key, self._grown.get(gang.key))
+        if place is not None:
+            move = self.moves[place]
+            assert isinstance(move, Admit | Grow)
+            return move.assignments
+        return gang.admission.assignments if gang.admission else ()
+
+    def add(
+        self, gang: Workload, gone: tuple[Assignment, ...], added: tuple[Assignment, ...]
+    ) -> None:
+        """Give a gang that runs or has just started further pods; ``gone`` is put down anew."""
+        books, queue, held = self.state.books, self.state.books.queue(gang), self.holding(gang)
+        if gone:
+            books.leave(gang, gone)
+            books.drop(gang, gone, (books.now,))
+        whole = joined(gang, () if gone else held, added)
+        borrows = self._borrows(gang, added, whole)
+        if queue is not None:
+            self._stirred.add(queue)
+            more = books.charge(gang, added) if not gone else ()
+            self.state.regime.started(queue, more)
+            self.state.doors.charge(gang, more)
+        books.hold(gang, added, books.both)
+        books.stay(gang, added)
+        self._note_more(gang, whole, borrows)
+
+    def _note_more(
+        self, gang: Workload, whole: tuple[Assignment, ...], borrows: Mapping[str, int]
+    ) -> None:
+        if gang.key in self._started:
+            self.moves[self._started[gang.key]] = Admit(gang.key, whole, borrows)
+        elif gang.key in self._grown:
+            self.moves[self._grown[gang.key]] = Grow(gang.key, whole, borrows)
+        else:
+            self._grown[gang.key] = len(self.moves)
+            self.moves.append(Grow(gang.key, whole, borrows))
 
     def move(self, seats: Mapping[str, tuple[Assignment, ...]]) -> None:
         """Let newcomers of this cycle stand elsewhere, on the same flavors."""
@@ -68,7 +118,7 @@ class Desk:
     def _replace(self, copy: Workload, original: Workload, more: tuple[Assignment, ...]) -> None:
         """Let nobody evict or replace it in this cycle; what it holds stays charged."""
         self.state.replaced.add(original.key)
-        self.state.running.remove(original)
+        self.state.sink(original)
         self._added[copy.key] = more
 
     def shield(self, copy: Workload) -> None:
@@ -92,28 +142,68 @@ class Desk:
 
     def evict(self, workload: Workload, reason: EvictionReason) -> None:
         """Take an admitted workload out for nobody's sake: its queue is stopped, for instance."""
-        self._leave(workload)
-        lost = lost_gpu_hours(workload, self.state.now)
+        lost = sum(lost_gpu_hours(one, self.state.now) for one in self._leave(workload))
         self.moves.append(Evict(workload.key, reason, lost_gpu_hours=lost))
 
-    def evict_for(self, preemptor: Workload, victim: Candidate) -> None:
-        """Evict a victim in favour of ``preemptor``, which it may never evict in turn."""
-        self._leave(victim.workload)
-        self.state.claims.remember(victim.workload.key, preemptor.key)
-        lost = lost_gpu_hours(victim.workload, self.state.now)
-        reason, by = EvictionReason.PREEMPTED, preemptor.key
-        self.moves.append(Evict(victim.workload.key, reason, by, victim.right, lost))
+    def make_room(self, preemptor: Workload, victims: Iterable[Candidate]) -> set[str]:
+        """Evict victims in favour of ``preemptor``, which they may never evict in turn.
 
-    def _leave(self, workload: Workload) -> None:
-        """The pods still stand (``now``), but soon they will not."""
-        self.state.books.leave(workload, standing(workload))
-        self.state.running.remove(workload)
-        self.state.releasing[workload.key] = workload
-        queue = self.state.books.queue(workload)
+        Surplus leaves a gang that runs on, unless the whole gang goes. Returns the keys of what
+        is then on its way out.
+        """
+        found, gone = {victim.workload.key: victim for victim in victims}, set[str]()
+        surplus: dict[str, list[Candidate]] = {}
+        for key, victim in found.items():
+            gang = victim.workload.part_of
+            if not gang:
+                self._evict_for(preemptor, victim)
+                gone.add(key)
+            elif gang not in found:
+                surplus.setdefault(gang, []).append(victim)
+        for gang, pieces in surplus.items():
+            self._shrink_for(preemptor, gang, pieces)
+            gone.add(leaving_key(gang))
+        return gone
+
+    def _evict_for(self, preemptor: Workload, victim: Candidate) -> None:
+        key = victim.workload.key
+        lost = sum(lost_gpu_hours(one, self.state.now) for one in self._leave(victim.workload))
+        self.state.claims.remember(key, preemptor.key)
+        reason = EvictionReason.PREEMPTED
+        self.moves.append(Evict(key, reason, preemptor.key, victim.right, lost))
+
+    def _shrink_for(self, preemptor: Workload, key: str, pieces: list[Candidate]) -> None:
+        """Take surplus from a gang that runs on."""
+        works = [piece.workload for piece in pieces]
+        for work in works:
+            self._leave(work)
+            self.state.books.parts.take(work)
+        self.state.claims.remember(key, preemptor.key)
+        pods = joined(self.state.workloads[key], *map(standing, works))
+        lost = sum(lost_gpu_hours(work, self.state.now) for work in works)
+        self.state.releasing[leaving_key(key)] = works[0]
+        reason, right = EvictionReason.PREEMPTED, pieces[0].right
+        self.moves.append(Shrink(key, reason, pods, preemptor.key, right, lost))
+
+    def _leave(self, workload: Workload) -> tuple[Workload, ...]:
+        """The pods still stand (``now``), but soon they will not. Returns the parts that leave.
+
+        A gang takes along what surplus it has left.
+        """
+        state = self.state
+        parts = (workload,) if workload.part_of else state.books.parts.of(workload)
+        for part in parts:
+            state.books.leave(part, standing(part))
+            state.running.remove(part)
+        if not workload.part_of:
+            state.sink(workload)
+            state.releasing[workload.key] = workload
+        queue = state.books.queue(workload)
         if queue is not None:
             self._stirred.add(queue)
+        return parts
 
-    def started(self) -> list[Workload]:
+    def newly_running(self) -> list[Workload]:
         """Return who was admitted in this cycle, as it runs from now on; no grown copies."""
         state = self.state
         return [
@@ -136,11 +226,16 @@ class Desk:
             state.books.drop(workload, assignments, state.books.coming)
         state.wards.settle()
         for move in self.moves:
-            if isinstance(move, Admit):
-                self._settle(move)
-                state.seat(state.workloads[move.workload], move.assignments)
-            else:
-                state.dismiss(move)
+            match move:
+                case Admit():
+                    self._settle(move)
+                    state.seat(state.workloads[move.workload], move.assignments)
+                case Grow():
+                    state.grown(move.workload, move.assignments)
+                case Shrink():
+                    state.shrunk(move)
+                case Evict():
+                    state.dismiss(move)
         state.replaced.clear()
         state.reservations.count(state.now)
         state.yields.settle()

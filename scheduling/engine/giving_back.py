@@ -26,11 +26,14 @@ def give_back(
         keep_last: do not even try the last one, without whom it did not fit.
     """
     needed = list(taken[-1:]) if keep_last else []
+    going = {candidate.workload.key for candidate in needed}
     for candidate in reversed(taken[:-1] if keep_last else taken):
         with trial() as attempt:
-            restore(candidate.workload)
-            if fits():
-                attempt.keep()
-            else:
-                needed.append(candidate)
+            if candidate.workload.part_of not in going:  # no surplus stays of a gang that leaves
+                restore(candidate.workload)
+                if fits():
+                    attempt.keep()
+                    continue
+        needed.append(candidate)
+        going.add(candidate.workload.key)
     return tuple(reversed(needed))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from scheduling.engine.affinity import NODE_NAME, Term
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.gangs import joined, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Expression, PodSet, Workload
 from scheduling.engine.standing import shrunk, standing
 from scheduling.engine.terms import Operator, TopologyMode
@@ -50,29 +51,19 @@ def asked(copy: Workload, original: Workload, atlas: Atlas) -> Workload:
     not apply.
     """
     kept = _kept(copy, original)
-    pod_sets = (
+    pod_sets = tuple(
         _more(pod_set, kept[pod_set.name], atlas) if pod_set.name in kept else pod_set
         for pod_set in copy.pod_sets
     )
-    more = tuple(replace(p, min_count=None) for p in pod_sets if p.count)
-    return replace(copy, pod_sets=more)
+    lacking = replace(copy, pod_sets=pod_sets)
+    return with_counts(lacking, wanted(lacking))
 
 
 def merged(
     copy: Workload, original: Workload, more: Iterable[Assignment]
 ) -> tuple[Assignment, ...]:
     """Return where the copy stands: the pods that are kept, and ``more``."""
-    kept, added = _kept(copy, original), {a.pod_set: a for a in more}
-    found = []
-    for pod_set in copy.pod_sets:
-        parts = [a[pod_set.name] for a in (kept, added) if pod_set.name in a]
-        nodes = dict.fromkeys(sorted({n for part in parts for n in part.nodes}), 0)
-        for part in parts:
-            for node, pods in part.nodes.items():
-                nodes[node] += pods
-        count = sum(part.count for part in parts)
-        found.append(Assignment(pod_set.name, count, parts[0].flavors, nodes))
-    return tuple(found)
+    return joined(copy, _kept(copy, original).values(), more)
 
 
 def heir(copy: Workload, original: Workload) -> Workload:
@@ -104,12 +95,12 @@ def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
         pod_set,
         count=pod_set.count - kept.count,
         flavors=kept.flavors,
-        affinity=_near(pod_set, kept, atlas),
+        affinity=near(pod_set, kept, atlas),
         beside=kept.nodes if pod_set.topology else {},
     )
 
 
-def _near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
+def near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
     """Return the affinity that keeps further pods in the required domain of the others."""
     request = pod_set.topology
     nodes = [atlas.nodes[name] for name in sorted(kept.nodes) if name in atlas.nodes]

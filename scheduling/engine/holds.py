@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.partial import smallest
-from scheduling.engine.plan import Admit, Blocker, Evict, Hold
+from scheduling.engine.plan import Blocker, Hold, Move
 from scheduling.engine.reservations import elder_from, starves_at
 from scheduling.engine.rivals import Rivals
-from scheduling.engine.shapes import form_of
+from scheduling.engine.shapes import Form, form_of
 from scheduling.engine.snapshot import Reservation, Workload
 from scheduling.engine.state import State
+from scheduling.engine.surplus import next_piece
 from scheduling.engine.terms import BlockerCode, PendingReason
 
 _NODES = {BlockerCode.GANG_NO_FIT, BlockerCode.TOPOLOGY_NO_DOMAIN, BlockerCode.FRAGMENTED}
@@ -23,14 +24,17 @@ _NODES = {BlockerCode.GANG_NO_FIT, BlockerCode.TOPOLOGY_NO_DOMAIN, BlockerCode.F
 class Holds:
     """The decisions on waiting work; ``instants`` are those at which time alone may end a wait."""
 
-    def __init__(self, state: State, moves: Iterable[Admit | Evict] = ()) -> None:
+    def __init__(self, state: State, moves: Iterable[Move] = ()) -> None:
         self._state, self._rivals = state, Rivals(state, moves)
         self.instants = [claim.expires_at for claim in state.claims.standing()]
         starts = (state.reservations[key].starts_at for key in state.reservations)
         self.instants += [at for at in starts if at > state.now]
 
     def __iter__(self) -> Iterator[Hold]:
-        """Yield one decision for each waiting workload: blocked ones, unmanaged ones, lines."""
+        """Yield one decision for each waiting workload: blocked ones, unmanaged ones, lines.
+
+        Running gangs that lack pods come last.
+        """
         state = self._state
         for key in sorted(state.blocked):
             yield Hold(key, *blocked(state.workloads[key]))
@@ -38,6 +42,18 @@ class Holds:
             yield Hold(workload.key, *self._explain(workload))
         for queue in sorted(state.lines.queues()):
             yield from self._line(queue)
+        yield from self._lacking()
+
+    def _lacking(self) -> Iterator[Hold]:
+        """Yield why running gangs do not have all their pods yet."""
+        state, known = self._state, dict[Form, Why]()
+        for key in sorted(state.lacking):
+            gang = state.workloads[key]
+            piece = next_piece(state, gang, gang.admission.assignments if gang.admission else ())
+            form = form_of(piece)
+            if form not in known:
+                known[form] = self._explain(piece)
+            yield Hold(key, *known[form])
 
     def _line(self, queue: str) -> Iterator[Hold]:
         state = self._state

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
+from scheduling.engine.cohort_laws import Usage, cohorts_within_sums
+from scheduling.engine.gang_laws import broken_gangs, unmet
+from scheduling.engine.gangs import may_lack_pods
 from scheduling.engine.invariants_topology import scattered
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
-from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.regrowth import came_back
 from scheduling.engine.reservation_laws import broken_reservations
 from scheduling.engine.snapshot import (
@@ -19,7 +22,6 @@ from scheduling.engine.snapshot import (
     Assignment,
     Claim,
     FlavorResource,
-    Quota,
     Snapshot,
     Workload,
 )
@@ -27,8 +29,6 @@ from scheduling.engine.standing import standing
 from scheduling.engine.terms import BlockerCode, EvictionReason, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
 from scheduling.engine.usage import held_usage, paired, pod_footprint
-
-Usage = Counter[tuple[str, FlavorResource]]  # by queue
 
 
 def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
@@ -41,10 +41,12 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.gangs_together,
         world.nodes_not_oversold,
         world.queues_within_limits,
-        world.cohorts_within_sums,
+        lambda: cohorts_within_sums(snapshot, world.before, world.after),
         world.victims_lawful,
+        world.surplus_taken_lawfully,
         world.claims_keep_their_room,
         world.copies_replace_lawfully,
+        lambda: broken_gangs(snapshot, plan),
     )
     found = [sentence for law in laws for sentence in law()]
     return (*found, *broken_reservations(snapshot, plan))
@@ -59,6 +61,9 @@ class _World:
         known = [d for d in plan.decisions if isinstance(d, Admit) and d.workload in self.work]
         self.admits = known
         self.evicts = [d for d in plan.decisions if isinstance(d, Evict)]
+        self.grows = {d.workload: d for d in plan.decisions if isinstance(d, Grow)}
+        self.shrinks = [d for d in plan.decisions if isinstance(d, Shrink)]
+        self._takings: list[Evict | Shrink] = [*self.evicts, *self.shrinks]
         self.claims = {claim.workload: claim for claim in plan.memory.claims}
         self.circular = cohorts_in_cycles(snapshot.cohorts)
         self.before: Usage = Counter()
@@ -74,13 +79,24 @@ class _World:
             workload = self._admitted(admit)
             for fr, amount in held_usage(workload).items():
                 self.after[workload.queue or "", fr] += amount
+        for workload in (self.work[key] for key in self.grows if key in self.work):
+            queue = workload.queue or ""
+            for fr, amount in held_usage(workload).items():
+                self.after[queue, fr] -= amount
+            for fr, amount in held_usage(self._grown_work(workload)).items():
+                self.after[queue, fr] += amount
 
     def each_pending_once(self) -> Iterable[str]:
-        decided = Counter(d.workload for d in self.plan.decisions if isinstance(d, Admit | Hold))
+        admits = Counter(admit.workload for admit in self.admits)
+        holds = Counter(d.workload for d in self.plan.decisions if isinstance(d, Hold))
         pending = {key for key, w in self.work.items() if w.admission is None}
-        for key in sorted(pending | decided.keys()):
-            if decided[key] != (1 if key in pending else 0):
-                yield f"{key} was decided {decided[key]} times"
+        for key in sorted(pending | admits.keys() | holds.keys()):
+            gang = key in self.work and may_lack_pods(self.work[key])
+            runs = admits[key] or key not in pending
+            spare = holds[key] if gang and runs else 0  # why some of its pods wait
+            decided = admits[key] + holds[key] - spare
+            if decided != (1 if key in pending else 0) or spare > 1:
+                yield f"{key} was decided {decided} times"
 
     def evictions_hit_running_work(self) -> Iterable[str]:
         for key, times in sorted(Counter(e.workload for e in self.evicts).items()):
@@ -106,9 +122,11 @@ class _World:
         touched: set[str] = set()
         for workload, assignments in self._standing():
             self._load(load, workload, assignments)
-        for admit in self.admits:
-            had = self._nodes_of(self.work.get(admit.replaces))
-            now = _pods_by_node(admit.assignments)
+        moves = [(admit.assignments, admit.replaces) for admit in self.admits]
+        moves += [(grow.assignments, grow.workload) for grow in self.grows.values()]
+        for assignments, before in moves:
+            had = self._nodes_of(self.work.get(before))
+            now = _pods_by_node(assignments)
             touched.update(name for name, pods in now.items() if pods > had[name])
         nodes = {node.name: node for node in self.snapshot.nodes}
         for name in sorted(touched):
@@ -130,17 +148,6 @@ class _World:
             if limit is not None and self.after[name, fr] > limit:
                 yield f"{name} holds {self.after[name, fr]} of {fr}, more than {limit}"
 
-    def cohorts_within_sums(self) -> Iterable[str]:
-        for fr in sorted({fr for _, fr in self._grown()}):
-            for cohort in sorted(self._cohorts()):
-                taken, had = (
-                    self._taken(cohort, fr, self.after),
-                    self._taken(cohort, fr, self.before),
-                )
-                limit = self._limit(cohort, fr)
-                if taken > had and limit is not None and taken > limit:
-                    yield f"cohort {cohort} gives {taken} of {fr}, more than {limit}"
-
     def victims_lawful(self) -> Iterable[str]:
         for evict in self.evicts:
             victim = self.work.get(evict.workload)
@@ -159,8 +166,14 @@ class _World:
             elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
                 yield f"{victim.key} is protected from {evict.preemptor}"
 
+    def surplus_taken_lawfully(self) -> Iterable[str]:
+        for shrink in self.shrinks:
+            gang, preemptor = self.work[shrink.workload], self.work.get(shrink.preemptor or "")
+            if not self._lawful(replace(gang, part_of=gang.key), preemptor):
+                yield f"the surplus of {gang.key} is protected from {shrink.preemptor}"
+
     def claims_keep_their_room(self) -> Iterable[str]:
-        for preemptor in sorted({e.preemptor for e in self.evicts if e.preemptor}):
+        for preemptor in sorted({e.preemptor for e in self._takings if e.preemptor}):
             claim, workload = self.claims.get(preemptor), self.work.get(preemptor)
             if claim is None or workload is None:
                 yield f"{preemptor} evicts and claims nothing"
@@ -184,6 +197,11 @@ class _World:
                 copy.queue,
             ):
                 yield f"{copy.key} may not replace {original.key}"
+
+    def _grown_work(self, workload: Workload) -> Workload:
+        assert workload.admission is not None
+        assignments = self.grows[workload.key].assignments
+        return replace(workload, admission=replace(workload.admission, assignments=assignments))
 
     # -- restated arithmetic ----------------------------------------------------------------
 
@@ -211,7 +229,10 @@ class _World:
     def _whole(self, workload: Workload, assignments: tuple[Assignment, ...]) -> Iterator[str]:
         granted = {a.pod_set: a.count for a in assignments}
         names = [pod_set.name for pod_set in workload.pod_sets]
-        if list(granted) != names or any(
+        if may_lack_pods(workload):
+            if wrong := unmet(workload, granted):
+                yield f"{workload.key} starts with {wrong}"
+        elif list(granted) != names or any(
             not min(p.count, p.min_count or p.count) <= granted[p.name] <= p.count
             for p in workload.pod_sets
         ):
@@ -231,7 +252,9 @@ class _World:
     def _standing(self) -> Iterator[tuple[Workload, tuple[Assignment, ...]]]:
         """Yield what stands on nodes once the plan is applied: victims have not left yet."""
         for workload in self.snapshot.workloads:
-            if workload.admission is not None and workload.key not in self.replaced:
+            if workload.key in self.grows:
+                yield workload, self.grows[workload.key].assignments
+            elif workload.admission is not None and workload.key not in self.replaced:
                 yield workload, standing(workload)
         for admit in self.admits:
             yield self.work[admit.workload], admit.assignments
@@ -241,11 +264,12 @@ class _World:
         load: Counter[tuple[str, str]],
         workload: Workload,
         assignments: tuple[Assignment, ...],
+        sign: int = 1,
     ) -> None:
         for pod_set, assignment in paired(workload, assignments):
             for resource, amount in pod_footprint(pod_set).items():
                 for node, pods in assignment.nodes.items():
-                    load[node, resource] += amount * pods
+                    load[node, resource] += amount * pods * sign
 
     def _claims_fit(self, claims: tuple[Claim, ...]) -> Iterator[str]:
         """Once victims have left, claims and running work must fit on the nodes together."""
@@ -254,7 +278,10 @@ class _World:
         for workload, assignments in self._standing():
             if workload.key not in leaving and not workload.releasing:
                 self._load(load, workload, assignments)
-        fresh = {e.preemptor for e in self.evicts}
+        for shrink in self.shrinks:
+            if shrink.workload not in leaving:
+                self._load(load, self.work[shrink.workload], shrink.pods, sign=-1)
+        fresh = {e.preemptor for e in self._takings}
         nodes = {node.name: node for node in self.snapshot.nodes}
         for claim in claims:
             self._load(load, self.work[claim.workload], claim.assignments)
@@ -268,53 +295,6 @@ class _World:
         return {
             key for key in self.after if self.after[key] > self.before[key] and key[0] in known
         }
-
-    def _cohorts(self) -> set[str]:
-        named = {q.cohort for q in self.snapshot.cluster_queues.values() if q.cohort}
-        parents = {c.parent for c in self.snapshot.cohorts.values() if c.parent}
-        return (named | parents | self.snapshot.cohorts.keys()) - self.circular
-
-    def _taken(self, cohort: str, fr: FlavorResource, usage: Usage) -> int:
-        """Return what the members take beyond what each of them never lends."""
-        queues = self.snapshot.cluster_queues.values()
-        total = 0
-        for queue in queues:
-            if queue.cohort == cohort:
-                quota = queue.quotas.get(fr, NOTHING)
-                kept = _kept(quota.nominal, quota)
-                total += max(0, usage[queue.name, fr] - kept)
-        for child in self._children(cohort):
-            kept = _kept(self._pool(child, fr), self._line(child, fr))
-            total += max(0, self._taken(child, fr, usage) - kept)
-        return total
-
-    def _pool(self, cohort: str, fr: FlavorResource) -> int:
-        """Return what the cohort has to give: its own line and what its members lend."""
-        total = self._line(cohort, fr).nominal
-        for queue in self.snapshot.cluster_queues.values():
-            if queue.cohort == cohort:
-                quota = queue.quotas.get(fr, NOTHING)
-                total += quota.nominal - _kept(quota.nominal, quota)
-        for child in self._children(cohort):
-            pool = self._pool(child, fr)
-            total += pool - _kept(pool, self._line(child, fr))
-        return total
-
-    def _limit(self, cohort: str, fr: FlavorResource) -> int | None:
-        spec = self.snapshot.cohorts.get(cohort)
-        pool = self._pool(cohort, fr)
-        if spec is None or spec.parent is None:
-            return pool
-        extra = self._line(cohort, fr).borrowing_limit
-        return None if extra is None else pool + extra
-
-    def _children(self, cohort: str) -> list[str]:
-        cohorts = self.snapshot.cohorts.values()
-        return [c.name for c in cohorts if c.parent == cohort and c.name not in self.circular]
-
-    def _line(self, cohort: str, fr: FlavorResource) -> Quota:
-        spec = self.snapshot.cohorts.get(cohort)
-        return spec.quotas.get(fr, NOTHING) if spec else NOTHING
 
     def _lawful(self, victim: Workload, preemptor: Workload | None) -> bool:
         """Return whether the policies of the preemptor's queue allow this victim."""
@@ -365,10 +345,6 @@ def _pods_by_node(assignments: Iterable[Assignment]) -> Counter[str]:
     for assignment in assignments:
         pods.update(assignment.nodes)
     return pods
-
-
-def _kept(pool: int, quota: Quota) -> int:
-    return 0 if quota.lending_limit is None else max(0, pool - quota.lending_limit)
 
 
 def _oversold(node: Node, load: Counter[tuple[str, str]]) -> Iterator[str]:

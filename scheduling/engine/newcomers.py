@@ -10,11 +10,12 @@ public technique of squeaky wheel optimization (Joslin and Clements, 1999).
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from scheduling.engine.books import Books
 from scheduling.engine.flavors import Assigner, Option
+from scheduling.engine.gangs import counted, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.usage import paired
 
@@ -155,8 +156,7 @@ class Newcomers:
 
 def _as_granted(workload: Workload, assignments: tuple[Assignment, ...]) -> Workload:
     """Return the workload asking for the pods that it got, and no fewer."""
-    granted = {assignment.pod_set: assignment.count for assignment in assignments}
-    if all(granted[p.name] == p.count for p in workload.pod_sets):
+    granted = counted(assignments)
+    if granted == wanted(workload):
         return workload
-    pod_sets = (replace(p, count=granted[p.name], min_count=None) for p in workload.pod_sets)
-    return replace(workload, pod_sets=tuple(pod_sets))
+    return with_counts(workload, granted)

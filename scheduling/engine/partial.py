@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
+from scheduling.engine.gangs import may_lack_pods, smallest_gang
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
 T = TypeVar("T")
@@ -60,7 +61,10 @@ def smallest(workload: Workload) -> Workload:
     """Return the workload with the fewest pods that it is content with.
 
     What this one can never have makes the workload impossible; what it lacks is what it lacks.
+    Of a gang with a minimum those are the pods without which it does not run.
     """
+    if may_lack_pods(workload):
+        return smallest_gang(workload)
     return reduced(workload, most_missing(workload))
 
 

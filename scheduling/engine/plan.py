@@ -58,8 +58,40 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class Grow:
+    """Give a running gang further pods: surplus for which there is room.
+
+    ``assignments``: where all its pods stand from now on, those that ran where they were.
+    ``borrows``: what of them all lies above nominal, by resource.
+    """
+
+    workload: str
+    assignments: tuple[Assignment, ...]
+    borrows: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shrink:
+    """Take surplus from a running gang, which runs on without it.
+
+    ``pods``: how many of which pod set leave which nodes. Until they have left they hold quota
+    and nodes, as a workload of their own: :func:`scheduling.engine.parts.leaver`.
+    """
+
+    workload: str
+    reason: EvictionReason
+    pods: tuple[Assignment, ...]
+    preemptor: str | None = None
+    right: PreemptionReason | None = None
+    lost_gpu_hours: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
-    """Keep a workload pending, and say why. ``position`` counts from 1 inside its queue."""
+    """Keep a workload pending, and say why. ``position`` counts from 1 inside its queue.
+
+    Of a running gang: why it has not all its pods yet.
+    """
 
     workload: str
     reason: PendingReason
@@ -67,7 +99,8 @@ class Hold:
     position: int | None = None
 
 
-Decision = Admit | Evict | Hold
+Move = Admit | Evict | Grow | Shrink
+Decision = Move | Hold
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,7 @@ class Preemptor:
         if policy is WithinClusterQueue.NEVER:
             return {}
         equals = policy is WithinClusterQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
+        equals = equals or self._running.has_surplus(queue.name)
         return self._running.up_to(queue.name, priority if equals else priority - 1)
 
     def _for_flavors(

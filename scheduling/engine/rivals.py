@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scheduling.engine.fair_victims import sides
 from scheduling.engine.gates import shut
 from scheduling.engine.ordering import least_borrowing, urgency
-from scheduling.engine.plan import Admit, Blocker, Evict
+from scheduling.engine.plan import Admit, Blocker, Move
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
@@ -31,7 +31,7 @@ class Rival:
 class Rivals:
     """Answers for one plan. Cost: one tournament of heads for each tree that is asked for."""
 
-    def __init__(self, state: State, moves: Iterable[Admit | Evict] = ()) -> None:
+    def __init__(self, state: State, moves: Iterable[Move] = ()) -> None:
         self._state, self._regime = state, state.regime
         self._ledger = state.books.soon.ledger
         self._started: dict[QuotaKey, list[Rival]] = {}  # by root

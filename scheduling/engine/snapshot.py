@@ -260,6 +260,10 @@ class Workload:
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
+    ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
+    sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
+    ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
+    save what it has, None: it does not say. Neither decides anything (``widening.py``).
     """
 
     key: str
@@ -280,6 +284,9 @@ class Workload:
     replaces: str = ""
     min_member: int | None = None
     duration_s: float | None = None
+    part_of: str = ""
+    stateless: bool = False
+    checkpoint_interval_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,12 @@ class SoonStage:
             self.ledger.release(queue, fr, amount)
 
     def remove(self, work: Workload) -> None:
-        """Take running work away."""
-        self._books.leave(work, standing(work))
+        """Take running work away; a gang takes its surplus along."""
+        for one in self._books.parts.go(work):
+            self._books.leave(one, standing(one))
 
     def put_back(self, work: Workload) -> None:
         """Undo a removal."""
-        self._books.hold(work, standing(work), self._books.coming)
-        self._books.stay(work, standing(work))
+        for one in self._books.parts.come(work):
+            self._books.hold(one, standing(one), self._books.coming)
+            self._books.stay(one, standing(one))

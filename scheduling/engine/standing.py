@@ -7,8 +7,9 @@ before the host names fewer pods on the nodes, because nobody knows which ones h
 Source: ``admission.md`` K37, K38, section 5 C.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
@@ -44,17 +45,19 @@ def _held(assignment: Assignment, wanted: int, finished: Mapping[str, int]) -> A
     return replace(assignment, count=max(0, pods - done), nodes=nodes)
 
 
-def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:
-    """Return where ``pods`` of the pods stay: the nodes with the fewest are left first.
+def in_turn(nodes: Mapping[str, int]) -> Iterator[str]:
+    """Yield the node of each pod, who leaves first in front.
 
-    Of nodes with equally many, the last by name is left first. So whole nodes come free.
+    The nodes with the fewest are left first, of equal ones the last by name: whole nodes come
+    free.
     """
-    left = dict(nodes)
-    surplus = sum(left.values()) - pods
     for node in sorted(sorted(nodes, reverse=True), key=lambda name: nodes[name]):
-        if surplus <= 0:
-            break
-        going = min(surplus, left[node])
-        surplus -= going
-        left[node] -= going
+        yield from [node] * nodes[node]
+
+
+def shrunk(nodes: Mapping[str, int], pods: int) -> dict[str, int]:
+    """Return where ``pods`` of the pods stay when the others leave :func:`in_turn`."""
+    left = dict(nodes)
+    for node in islice(in_turn(nodes), max(0, sum(left.values()) - pods)):
+        left[node] -= 1
     return {node: count for node, count in left.items() if count}

@@ -19,18 +19,27 @@ from scheduling.engine.expected import Waiting
 from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
+from scheduling.engine.gangs import may_lack_pods, smallest_gang
 from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
 from scheduling.engine.newcomers import Newcomers
 from scheduling.engine.partial import smallest
-from scheduling.engine.plan import Evict
+from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by, split
+from scheduling.engine.plan import Evict, Shrink
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.regrowth import Yields
 from scheduling.engine.reservations import Reservations, elder_from, starves_at
 from scheduling.engine.shapes import Shapes
-from scheduling.engine.snapshot import Admission, Assignment, Memory, Snapshot, Workload
+from scheduling.engine.snapshot import (
+    Admission,
+    Assignment,
+    Memory,
+    PodSet,
+    Snapshot,
+    Workload,
+)
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
@@ -80,8 +89,10 @@ class State:
         self.waiting: dict[str, Why] = {}  # who waits for victims, since its last evaluation
         self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
         self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
+        self.lacking: set[str] = set()  # running gangs that ask for more pods than they hold
         self._starving: list[tuple[float, str]] = []  # when work of a queue has waited long
         self._shapes = Shapes()
+        self._smallest: dict[tuple[int, int | None], tuple[PodSet, ...]] = {}
         for workload in snapshot.workloads:
             self.put(workload)
         self.claims.restore(snapshot.memory)
@@ -108,11 +119,20 @@ class State:
         )
 
     def asking(self, workload: Workload) -> Workload:
-        """Return the workload with what it needs room for: of a grown copy, the difference."""
+        """Return the workload with what it needs room for to start.
+
+        Of a grown copy that is the difference, of a gang with a minimum its smallest form.
+        """
         original = self.original(workload)
-        if original is None:
+        if original is not None:
+            return self.intern(asked(workload, original, self.atlas))
+        kind = id(workload.pod_sets), workload.min_member
+        if kind not in self._smallest:
+            small = smallest_gang(workload) if may_lack_pods(workload) else workload
+            self._smallest[kind] = self.intern(small).pod_sets
+        if self._smallest[kind] is workload.pod_sets:
             return workload
-        return self.intern(asked(workload, original, self.atlas))
+        return replace(workload, pod_sets=self._smallest[kind], min_member=None)
 
     def original(self, workload: Workload) -> Workload | None:
         """Return the running workload that this one is going to replace, if there is one."""
@@ -185,7 +205,7 @@ class State:
                     heapq.heappush(self._starving, (at, workload.queue))
 
     def _run(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
-        self.running.add(workload, self.books.charge(workload, held))
+        self._rise(workload, held)
         self.yields.add(workload)
         queue = self.platform.cluster_queues.get(workload.queue or "")
         stopped = queue is not None and queue.stop_policy is StopPolicy.HOLD_AND_DRAIN
@@ -193,6 +213,24 @@ class State:
             self.draining.add(workload.key)
         if queue is not None and queue.minimum_runtime.seconds:
             heapq.heappush(self._shelters, (safe_until(queue, workload), queue.name))
+
+    def _rise(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
+        """Let a workload be somebody's possible victim, its surplus piece by piece."""
+        parts = [self.intern(part) for part in split(workload)]
+        if len(parts) == 1:
+            self.running.add(workload, self.books.charge(workload, held))
+        else:
+            self.books.parts.learn(workload.key, tuple(parts))
+            for part in parts:
+                self.running.add(part, self.books.charge(part, standing(part)))
+        if is_lacking(workload):
+            self.lacking.add(workload.key)
+
+    def sink(self, workload: Workload) -> None:
+        """Undo a :meth:`_rise`: nobody may take it any more."""
+        for part in self.books.parts.forget(workload.key) or (workload,):
+            self.running.remove(part)
+        self.lacking.discard(workload.key)
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -206,7 +244,7 @@ class State:
             self.releasing.pop(workload.key)
         else:
             books.leave(workload, assignments)
-            self.running.remove(workload)
+            self.sink(workload)
             self.yields.remove(workload.key)
             self.draining.discard(workload.key)
         books.drop(workload, assignments, (books.now,))
@@ -270,12 +308,41 @@ class State:
 
     def dismiss(self, decision: Evict) -> None:
         """Let a workload be on its way out whose quota the cycle has given back already."""
-        leaver = replace(self.workloads[decision.workload], releasing=True)
-        self.workloads[leaver.key] = self.releasing[leaver.key] = leaver
-        self.draining.discard(leaver.key)
-        self.yields.remove(leaver.key)
-        self.claims.review(leaver)
-        self.wards.touch(leaver.queue)
+        going = replace(self.workloads[decision.workload], releasing=True)
+        self.sink(going)  # its surplus may have been taken for somebody before it went itself
+        self.workloads[going.key] = self.releasing[going.key] = going
+        self.draining.discard(going.key)
+        self.yields.remove(going.key)
+        self.claims.review(going)
+        self.wards.touch(going.queue)
+
+    def grown(self, key: str, assignments: tuple[Assignment, ...]) -> None:
+        """Let a running gang stand on what the cycle has given it beside what it had."""
+        before = self.workloads[key]
+        assert before.admission is not None
+        admission = replace(before.admission, assignments=assignments)
+        self._change(before, replace(before, admission=admission))
+
+    def shrunk(self, decision: Shrink) -> None:
+        """Let surplus be on its way out whose quota the cycle has given back already."""
+        before = self.workloads[decision.workload]
+        after = reduced_by(before, decision.pods)
+        self._change(before, after)
+        part = self.intern(
+            leaver(before, decision.pods, self.workloads.get(leaving_key(before.key)))
+        )
+        self.workloads[part.key] = self.releasing[part.key] = part
+        self.claims.review(after)
+
+    def _change(self, before: Workload, after: Workload) -> None:
+        """Let a running gang hold other pods; its books are as they must be already."""
+        self.sink(before)
+        self.yields.remove(before.key)
+        self.workloads[after.key] = after
+        self._rise(after, standing(after))
+        self.yields.add(after)
+        self.wards.touch(after.queue)
+        self._stir(after)
 
     def touched(self) -> Iterable[str]:
         """Return the queues with waiting work that have to be looked at, sorted."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scheduling.engine.cycle import advance
-from scheduling.engine.plan import Admit, Evict
+from scheduling.engine.plan import Admit, Evict, Move
 from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.state import State
 from scheduling.engine.tree import queue_key
@@ -54,7 +54,7 @@ def what_if(before: Snapshot, after: Snapshot) -> Difference:
     )
 
 
-def _keys(moves: Iterable[Admit | Evict], kind: type[Admit] | type[Evict]) -> set[str]:
+def _keys(moves: Iterable[Move], kind: type[Admit] | type[Evict]) -> set[str]:
     return {move.workload for move in moves if isinstance(move, kind)}
 
 

@@ -1,11 +1,13 @@
 """Kinds of the training and Ray operators: PyTorchJob (kubeflow) and RayJob."""
 
+from dataclasses import replace
+
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
 from scheduling.manifests.work import Work, begin
-from scheduling.specs import PodSetSpec
+from scheduling.specs import PodSetSpec, SubgroupSpec
 
 SUBMITTER = {"cpu": 500, "memory": 200 * 2**20}  # what Ray's operator gives its submitter pod
 
@@ -59,9 +61,9 @@ def read_ray_job(part: Part) -> None:
     head = cluster.child("headGroupSpec", required=True)
     head.accept("rayStartParams", "serviceType", "enableIngress", "headService")
     _group(work, head, "head", 1)
+    scales = cluster.raw("enableInTreeAutoscaling") is True
     for row in cluster.children("workerGroupSpecs"):
-        name = row.text("groupName", "worker")
-        _group(work, row, name, _workers(row))
+        _worker_group(work, row, scales=scales)
     cluster.accept("rayVersion")
     cluster.not_honoured(
         "enableInTreeAutoscaling", "autoscalerOptions", "gcsFaultToleranceOptions"
@@ -73,18 +75,26 @@ def read_ray_job(part: Part) -> None:
     part.specs.append(work.spec())
 
 
-def _workers(row: Fields) -> int:
-    """Return how many pods a worker group has; it starts whole, without autoscaling."""
+def _worker_group(work: Work, row: Fields, *, scales: bool) -> None:
+    """Read a group of workers; a worker of several hosts is a subgroup.
+
+    ``minReplicas`` of them start together, the others as room allows. More than ``replicas``
+    come only where Ray scales by itself: else ``maxReplicas`` is a bound that it never reaches.
+    """
     hosts = row.integer("numOfHosts", 1, minimum=1, maximum=MOST_PODS) or 1
     replicas = row.integer("replicas", 1, maximum=MOST_PODS) or 0
-    least, most = row.integer("minReplicas", replicas), row.integer("maxReplicas", replicas)
-    if least != replicas:
-        row.report("FIELD_NOT_HONOURED", "minReplicas", field="minReplicas")
-    if most != replicas:
-        row.report("FIELD_NOT_HONOURED", "maxReplicas", field="maxReplicas")
+    least = row.integer("minReplicas", replicas, maximum=MOST_PODS) or 0
+    most = row.integer("maxReplicas", replicas, maximum=2**31 - 1) or 0
+    if scales:
+        replicas = min(max(replicas, most), MOST_PODS)
     row.accept("rayStartParams", "groupName")
     row.not_honoured("suspend", "idleTimeoutSeconds", "scaleStrategy")
-    return replicas * hosts
+    name = row.text("groupName", "worker")
+    _group(work, row, name, replicas * hosts)
+    if replicas and least < replicas:
+        work.role_minima[name] = least * hosts
+        if hosts > 1:
+            work.pod_sets[-1] = replace(work.pod_sets[-1], subgroup=SubgroupSpec(hosts, least))
 
 
 def _group(work: Work, row: Fields, name: str, count: int) -> None:

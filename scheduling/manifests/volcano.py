@@ -1,6 +1,8 @@
 """Volcano's kinds of work: Job (``placement.md`` 2.2) and PodGroup (2.1)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.core import MOST_PODS
@@ -77,27 +79,28 @@ def _partitions(row: Fields, pod_set: PodSetSpec) -> PodSetSpec:
     if "partitionPolicy" not in row:
         return pod_set
     policy = row.child("partitionPolicy")
-    total = policy.integer("totalPartitions", 1, minimum=1, maximum=MOST_PODS) or 1
-    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS) or 1
-    least = policy.integer("minPartitions", 0, maximum=MOST_PODS) or 0
+    total = policy.integer("totalPartitions", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
+    size = policy.integer("partitionSize", 1, minimum=1, maximum=MOST_PODS, required=True) or 1
+    least = policy.integer("minPartitions", total, maximum=total)
     if total * size != pod_set.count:
         numbers = {"partitions": total, "slice_size": size, "pods": pod_set.count}
         policy.report("PARTITIONS_NOT_WHOLE", "totalPartitions", **numbers)
-    found = _in_parts(policy, pod_set, size, least)
+    slices = _slices(policy, size)
     policy.close()
-    return found
+    return replace(
+        pod_set, subgroup=SubgroupSpec(size, total if least is None else least), slices=slices
+    )
 
 
-def _in_parts(policy: Fields, pod_set: PodSetSpec, size: int, least: int) -> PodSetSpec:
-    """Return the pod set in subgroups of one size, and in slices where each needs a domain."""
+def _slices(policy: Fields, size: int) -> tuple[SliceSpec, ...]:
+    """Return the slices of parts that each need a domain of their own."""
     topology = read_network_topology(policy)
-    parts = replace(pod_set, subgroup=SubgroupSpec(size, least))
     if topology is None or topology.level is None:
-        return parts
+        return ()
     if topology.mode != "required":  # pods stand as near to each other as can be anyway
         policy.not_honoured("networkTopology")
-        return parts
-    return replace(parts, slices=(SliceSpec(topology.level, size),))
+        return ()
+    return (SliceSpec(topology.level, size),)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:
@@ -183,8 +186,11 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     work.own_priority_class = spec.text("priorityClassName")
     declared = spec.quantities("minResources")
     topology = read_network_topology(spec)
-    pod_sets = _members(members) or _announced(declared, least)
-    work.pod_sets = _together(_subgroups(spec, pod_sets), topology, "podgroup")
+    rows = spec.children("subGroupPolicy")
+    policies = [policy for row in rows if (policy := _subgroup_policy(row, named=bool(members)))]
+    pod_sets = _members([_in_parts(member, policies) for member in members])
+    pod_sets = pod_sets or [_parted(p, {}, policies) for p in _announced(declared, least)]
+    work.pod_sets = _together(pod_sets, topology, "podgroup")
     spec.close()
     work.fields.close()
     _check_members(part, members, declared, least)
@@ -193,23 +199,54 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
         part.specs.append(made)
 
 
-def _subgroups(spec: Fields, pod_sets: list[PodSetSpec]) -> list[PodSetSpec]:
-    """Return the pod sets in the subgroups of a policy that holds for all pods.
+class _Subgroups(NamedTuple):
+    """What a subgroup policy asks of the pods that carry the labels."""
 
-    One that picks pods by their labels is not followed: which pods are alike is not kept.
+    labels: dict[str, str]
+    subgroup: SubgroupSpec
+    slices: tuple[SliceSpec, ...]
+
+
+def _subgroup_policy(row: Fields, *, named: bool) -> _Subgroups | None:
+    """Read one subgroup policy.
+
+    The size of a subgroup says which members form one; by which label values they are told
+    apart (``matchLabelKeys``) changes nothing then. Pods that are only announced (``named``
+    false) carry no labels, so none of them can be selected.
     """
-    rows = spec.children("subGroupPolicy")
-    for row in rows:
-        row.accept("name")
-        row.not_honoured("labelSelector", "matchLabelKeys")
-        size = row.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
-        least = row.integer("minSubGroups", 0, maximum=MOST_PODS) or 0
-        if len(rows) > 1 or "labelSelector" in row or "matchLabelKeys" in row:
-            row.not_honoured("subGroupSize", "minSubGroups", "networkTopology")
-        else:
-            pod_sets = [_in_parts(row, pod_set, size, least) for pod_set in pod_sets]
-        row.close()
-    return pod_sets
+    size = row.integer("subGroupSize", 1, minimum=1, maximum=MOST_PODS) or 1
+    least = row.integer("minSubGroups", 0, maximum=MOST_PODS) or 0
+    found = _Subgroups(_selector(row), SubgroupSpec(size, least), _slices(row, size))
+    row.accept("name", "matchLabelKeys")
+    if found.labels and not named:
+        row.not_honoured("labelSelector", "subGroupSize")
+    row.close()
+    return found if named or not found.labels else None
+
+
+def _selector(policy: Fields) -> dict[str, str]:
+    if "labelSelector" not in policy:
+        return {}
+    selector = policy.child("labelSelector")
+    chosen = dict(selector.labels("matchLabels"))
+    selector.not_honoured("matchExpressions")
+    selector.close()
+    return chosen
+
+
+def _in_parts(member: WorkloadSpec, policies: list[_Subgroups]) -> WorkloadSpec:
+    pod_sets = tuple(_parted(p, member.labels, policies) for p in member.pod_sets)
+    return replace(member, pod_sets=pod_sets)
+
+
+def _parted(
+    pod_set: PodSetSpec, labels: Mapping[str, str], policies: list[_Subgroups]
+) -> PodSetSpec:
+    for policy in policies:
+        if policy.labels.items() <= labels.items():
+            slices = policy.slices or pod_set.slices
+            pod_set = replace(pod_set, subgroup=policy.subgroup, slices=slices)
+    return pod_set
 
 
 def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
@@ -228,7 +265,7 @@ def _members(members: list[WorkloadSpec]) -> list[PodSetSpec]:
 
 
 def _alike(one: PodSetSpec, other: PodSetSpec) -> bool:
-    return replace(one, name="", count=0) == replace(other, name="", count=0)
+    return replace(one, name="", count=1) == replace(other, name="", count=1)
 
 
 def _counted(pod_set: PodSetSpec, name: str, count: int) -> PodSetSpec:

@@ -11,6 +11,7 @@ class Admission(models.Model):
     """Quota and nodes held by a workload, from its admission until the backend released them.
 
     ``evicted_at`` set and ``released_at`` not: the pods are being stopped and still hold both.
+    ``is_part``: pods that were taken from a gang that runs on, until they have left.
     """
 
     workload = models.ForeignKey(Workload, models.CASCADE, related_name="admissions")
@@ -19,6 +20,7 @@ class Admission(models.Model):
     started_at = models.DateTimeField(null=True, blank=True)
     evicted_at = models.DateTimeField(null=True, blank=True)
     eviction_reason = models.CharField(max_length=40, blank=True)
+    is_part = models.BooleanField(default=False)
     released_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -26,8 +28,12 @@ class Admission(models.Model):
         constraints = [
             models.UniqueConstraint(
                 fields=["workload"],
-                condition=Q(released_at=None),
+                condition=Q(released_at=None, is_part=False),
                 name="one_open_admission_per_workload",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_part=False) | Q(evicted_at__isnull=False),
+                name="only_leaving_pods_are_a_part",
             ),
             models.CheckConstraint(
                 condition=Q(released_at=None) | Q(released_at__gte=models.F("admitted_at")),

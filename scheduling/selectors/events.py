@@ -53,6 +53,8 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "growth_asked": gettext("Asks for more pods"),
         "grown": gettext("Grew"),
         "pods_finished": gettext("Some pods are over"),
+        "surplus_taken": gettext("Lost pods above its minimum"),
+        "surplus_left": gettext("The pods that were taken have left"),
     }
     tone = {"evicted": "bad", "admitted": "key", "submitted": "key", "finished": "key"}
     title = titles.get(event.kind, event.kind.replace("_", " ").capitalize())
@@ -84,6 +86,8 @@ def _numbers(event: WorkloadEvent) -> str:
     elif isinstance(pods, int) and facts.get("from_pods"):
         words = gettext("From %(before)s to %(n)d pods.")
         parts.append(words % {"before": facts["from_pods"], "n": pods})
+    if isinstance(taken := facts.get("taken"), int):
+        parts.append(ngettext("%(n)d pod.", "%(n)d pods.", taken) % {"n": taken})
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
         parts.append(words % {"n": f"{lost:g}"})
@@ -112,6 +116,6 @@ def _other(event: WorkloadEvent, actor: Actor) -> str:
         return ""
     seen = actor.sees_everything or (other.team_id is not None and actor.sees_team(other.team_id))
     name = str(other) if seen else gettext("a workload of another team")
-    if event.kind in {"evicted", "requeued"}:
+    if event.kind in {"evicted", "requeued", "surplus_taken"}:
         return gettext("For %(name)s.") % {"name": name}
     return gettext("With %(name)s.") % {"name": name}

@@ -15,8 +15,13 @@ from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
+from scheduling.engine.gangs import minima
 from scheduling.engine.machines import GPU
+from scheduling.engine.snapshot import PodSet
+from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import PreemptionReason, Status
+from scheduling.loader import roles_of
+from scheduling.minima import has_minima, with_minima
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
@@ -124,10 +129,11 @@ class Ahead(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """What a running workload asks to become, and why it waits for it."""
+    """How many pods of a running workload stand, how many it asks for, and why some wait."""
 
     pods: int
     wanted: int
+    least: int | None  # with how many it runs
     blockers: list[BlockerLine]
 
 
@@ -170,7 +176,8 @@ class Story:
 def workload_story(actor: Actor, uid: UUID) -> Story | None:
     """Return one workload with its story; None where the actor may not see it."""
     events = WorkloadEvent.objects.select_related("other__team").defer("other__template")
-    held = Admission.objects.order_by("-admitted_at").prefetch_related("placements")
+    held = Admission.objects.filter(is_part=False).order_by("-admitted_at")
+    held = held.prefetch_related("placements")
     door = LocalQueue.objects.filter(namespace=OuterRef("namespace"), name=OuterRef("queue_name"))
     workload: Any = (
         visible(Workload.objects.all(), actor)
@@ -199,18 +206,36 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         slots=_slots(admission.placements.all()) if admission else [],
         events=_story_lines(workload, actor),
         evicted_for_it=_evicted_for(workload, discretion.pages),
-        growth=_growth(workload, discretion),
+        growth=_growth(workload, admission, discretion),
     )
 
 
-def _growth(workload: Any, discretion: Discretion) -> Growth | None:
-    pod_sets = list(workload.pod_sets.all())
-    pods = sum(pod_set.count for pod_set in pod_sets)
-    wanted = sum(pod_set.wanted or pod_set.count for pod_set in pod_sets)
-    if pods == wanted:
+def _growth(workload: Any, admission: Admission | None, discretion: Discretion) -> Growth | None:
+    """Return how many pods stand of how many; None where all do, or nothing is held."""
+    if admission is None or workload.status not in (Status.ADMITTED, Status.RUNNING):
+        return None
+    pods = sum(placement.count for placement in admission.placements.all())
+    wanted = sum(pod_set.wanted or pod_set.count for pod_set in workload.pod_sets.all())
+    if pods >= wanted or not (workload.growth or _starts_with_fewer(workload)):
         return None
     asks = Workload(blockers=workload.growth.get("blockers") or [])
-    return Growth(pods, wanted, blocker_lines(asks, discretion))
+    return Growth(pods, wanted, least_pods(workload), blocker_lines(asks, discretion))
+
+
+def _starts_with_fewer(workload: Any) -> bool:
+    roles = roles_of(workload.pod_sets.all())
+    return has_minima(workload.min_member, workload.role_minima, roles)
+
+
+def least_pods(workload: Any) -> int | None:
+    """Return with how many pods the gang runs; None: with all of them."""
+    if not _starts_with_fewer(workload):
+        return None
+    roles = roles_of(workload.pod_sets.all())
+    pod_sets = tuple(PodSet(role.name, role.count, {}) for role in roles)
+    gang = Known(str(workload.uid), workload.name, None, 0, 0.0, pod_sets)
+    known = with_minima(gang, workload.min_member, workload.role_minima, roles)
+    return sum(minima(known).values())
 
 
 def _matters(workload: Workload, admission: Admission) -> bool:

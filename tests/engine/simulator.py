@@ -1,12 +1,15 @@
 """A pure cluster: applies plans as the product does, step by step, until nothing moves."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.growth import heir
 from scheduling.engine.invariants import violations
-from scheduling.engine.plan import Admit, Evict, Plan
-from scheduling.engine.snapshot import Admission, Snapshot
+from scheduling.engine.parts import leaver, leaving_key, reduced_by
+from scheduling.engine.plan import Admit, Evict, Grow, Plan, Shrink
+from scheduling.engine.snapshot import Admission, Assignment, Snapshot
+from scheduling.engine.standing import standing
 
 
 @dataclass
@@ -17,6 +20,7 @@ class Simulator:
     leave_after: int = 1
     step_s: float = 10.0
     evictions: list[tuple[str, str]] = field(default_factory=list)  # (victim, preemptor)
+    shrinks: list[tuple[str, str, int]] = field(default_factory=list)  # gang, preemptor, pods
     leaving: dict[str, int] = field(default_factory=dict)
     plan: Plan = field(default_factory=lambda: Plan(()))
 
@@ -24,7 +28,8 @@ class Simulator:
         """Release, decide, check, apply. Returns whether anything moved."""
         moved = self._release()
         self.plan = decide(self.snapshot)
-        assert violations(self.snapshot, self.plan) == ()
+        broken = violations(self.snapshot, self.plan)
+        assert broken == (), broken
         changed = self._apply()
         return moved or changed
 
@@ -52,6 +57,7 @@ class Simulator:
         work = tuple(
             replace(w, admission=None, releasing=False) if w.key in gone else w
             for w in self.snapshot.workloads
+            if w.key not in gone or not w.part_of
         )
         now = self.snapshot.now + self.step_s
         self.snapshot = replace(self.snapshot, workloads=work, now=now)
@@ -60,6 +66,7 @@ class Simulator:
     def _apply(self) -> bool:
         admits = {d.workload: d for d in self.plan.decisions if isinstance(d, Admit)}
         evicts = {d.workload: d for d in self.plan.decisions if isinstance(d, Evict)}
+        resized = self._resize()
         known = {w.key: w for w in self.snapshot.workloads}
         replaced = {d.replaces for d in admits.values()}
         for key, evict in evicts.items():
@@ -76,4 +83,31 @@ class Simulator:
             if w.key not in replaced
         )
         self.snapshot = replace(self.snapshot, workloads=work, memory=self.plan.memory)
-        return bool(admits or evicts)
+        return bool(admits or evicts or resized)
+
+    def _resize(self) -> bool:
+        """Let gangs have what they grew by, and let the surplus that was taken stand apart."""
+        work = {w.key: w for w in self.snapshot.workloads}
+        moves = [d for d in self.plan.decisions if isinstance(d, Grow | Shrink)]
+        for move in moves:
+            gang = work[move.workload]
+            if isinstance(move, Grow):
+                admission = replace(gang.admission, assignments=move.assignments)
+                work[gang.key] = replace(gang, admission=admission)
+                continue
+            self.shrinks.append((gang.key, move.preemptor or "", pods_in(move.pods)))
+            part = leaver(gang, move.pods, work.get(leaving_key(gang.key)))
+            work[part.key], work[gang.key] = part, reduced_by(gang, move.pods)
+            self.leaving[part.key] = self.leave_after - 1
+        self.snapshot = replace(self.snapshot, workloads=tuple(work.values()))
+        return bool(moves)
+
+    def pods(self, key: str) -> int:
+        """Return how many pods of a workload run."""
+        work = next(w for w in self.snapshot.workloads if w.key == key)
+        running = work.admission is not None and not work.releasing
+        return pods_in(standing(work)) if running else 0
+
+
+def pods_in(assignments: Iterable[Assignment]) -> int:
+    return sum(assignment.count for assignment in assignments)

@@ -152,7 +152,6 @@ def test_cancelling_ends_a_workload_once() -> None:
 
 
 WARNED: list[tuple[Mapping[str, Any], str]] = [
-    ({"min_member": 1, "pod_sets": (replace(ONE, count=2),)}, "min_member"),
     (
         {"min_member": 2, "pod_sets": (replace(ONE, count=2, min_count=1),)},
         "pod_sets[0].min_count",

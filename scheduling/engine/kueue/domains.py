@@ -188,22 +188,41 @@ class _Search:
     def _fill(
         self, order: Sequence[Domain], count: int, leading: Domain | None, *, sliced: bool
     ) -> list[Domain]:
-        """Fill domains in turn, the last one as tightly as possible."""
-        size, leaders = self._size if sliced else 1, int(leading is not None)
-        waiting, used = list(order), list[Domain]()
-        while (count or leaders) and waiting:
-            led = bool(leaders)
-            domain = leading if led and leading else self._sorted(waiting, led=False)[0]
-            if not self._loose and _holds(domain, count, leaders, sliced=sliced):
-                whole = [d for d in waiting if _holds(d, count, leaders, sliced=sliced)]
-                domain = self._best(self._sorted(whole, led=led), leaders, sliced=sliced)
-            waiting.remove(domain)
-            gets = min(count, domain.room(led=led, sliced=sliced))
-            domain.gets, domain.gets_leader = gets * size, leaders
-            count, leaders = count - gets, 0
-            if domain.gets or domain.gets_leader:
-                used.append(domain)
+        """Fill domains in turn, the last one as tightly as possible.
+
+        ``order``: as sorted for the first of them. Cost: O(n log n) for n domains.
+        """
+        used: list[Domain] = []
+        if leading is not None:
+            first = leading
+            if not self._loose and _holds(leading, count, 1, sliced=sliced):
+                first = self._tightest(order, count, 1, sliced=sliced)
+            count -= self._give(first, count, 1, sliced=sliced)
+            used.append(first)
+            order = self._sorted((d for d in order if d is not first), led=False) if count else ()
+        for place, domain in enumerate(order):
+            if not count:
+                break
+            last = domain
+            if not self._loose and _holds(domain, count, 0, sliced=sliced):
+                last = self._tightest(order[place:], count, 0, sliced=sliced)
+            taken = self._give(last, count, 0, sliced=sliced)
+            count -= taken
+            used.extend([last] if taken else [])
         return used
+
+    def _tightest(
+        self, order: Iterable[Domain], count: int, leaders: int, *, sliced: bool
+    ) -> Domain:
+        """Return the first of the tightest domains that hold all that is left."""
+        whole = [d for d in order if _holds(d, count, leaders, sliced=sliced)]
+        return self._best(whole, leaders, sliced=sliced)
+
+    def _give(self, domain: Domain, count: int, leaders: int, *, sliced: bool) -> int:
+        """Write what the domain gets; return how many slices or pods that is."""
+        gets = min(count, domain.room(led=bool(leaders), sliced=sliced))
+        domain.gets, domain.gets_leader = gets * (self._size if sliced else 1), leaders
+        return gets
 
     def _best(self, whole: Sequence[Domain], leaders: int, *, sliced: bool) -> Domain:
         return min(whole, key=lambda d: d.room(led=bool(leaders), sliced=sliced))

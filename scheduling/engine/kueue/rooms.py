@@ -1,6 +1,8 @@
 """The room on nodes as Kueue counts it: by the lowest domain of a flavor's topology."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas, exclusion
@@ -49,13 +51,23 @@ def levels_suit(atlas: Atlas, flavor: Flavor, request: TopologyRequest | None) -
     return wanted <= set(topology.levels)
 
 
+@dataclass(frozen=True, slots=True)
+class Lowest:
+    """A lowest domain: its path and name, its key in the table, what it has to give in all."""
+
+    path: Path
+    name: str
+    key: str
+    whole: Mapping[str, int]
+
+
 class Rooms:
     """Who stands in which lowest domain. One table, undone by the picture's trials."""
 
     def __init__(self, atlas: Atlas, journal: Journal) -> None:
         self._atlas, self._journal = atlas, journal
         self._taken: dict[tuple[str, str], int] = {}  # (domain, resource)
-        self._hosts: dict[str, tuple[tuple[Path, Node], ...]] = {}
+        self._known: dict[tuple[object, ...], dict[str, Lowest]] = {}
 
     def stand(self, workload: Workload, assignments: Iterable[Assignment], sign: int = 1) -> None:
         """Put a workload where ``assignments`` says; ``sign`` -1 takes it away."""
@@ -88,11 +100,11 @@ class Rooms:
         As Kueue looks at it: each pod set for itself, and without the pods' own slots.
         """
         return all(
-            pods * amount <= leaf.free.get(resource, 0)
+            pods * amount <= leaf.free[resource]
             for demand in demands
-            for leaf in self._leaves(demand.flavor, None)
             for pod_set in demand.pod_sets
-            if (pods := placement[pod_set.name].get(leaf.name, 0))
+            for leaf in self._placed(demand.flavor, placement[pod_set.name], pod_set)
+            if (pods := placement[pod_set.name][leaf.name])
             for resource, amount in pod_set.requests.items()
         )
 
@@ -128,44 +140,69 @@ class Rooms:
     def _ends_at_hosts(self, flavor: str) -> bool:
         return self.levels(flavor)[-1] in HOSTS
 
+    def _placed(self, flavor: str, names: Iterable[str], pod_set: PodSet) -> list[Leaf]:
+        """Return the domains of these names that are still there."""
+        lowest = self._lowest(flavor, None)
+        known = (lowest[name] for name in names if name in lowest)
+        return self._leaves(known, pod_set.requests.keys())
+
     def _place(self, demand: Demand) -> Placement | None:
         workers, leader = demand.pod_sets[0], None
         if len(demand.pod_sets) > 1:
             leader = demand.pod_sets[1]
-        leaves = self._leaves(demand.flavor, workers)
-        ask = Ask(
-            demand.request,
-            workers.count,
-            pod_footprint(workers),
-            pod_footprint(leader) if leader else None,
-        )
+        footprint, led = pod_footprint(workers), pod_footprint(leader) if leader else None
+        lowest = self._lowest(demand.flavor, workers).values()
+        leaves = self._leaves(lowest, footprint.keys() | (led or {}).keys())
+        ask = Ask(demand.request, workers.count, footprint, led)
         placed = place(self.levels(demand.flavor), leaves, ask)
         if placed is None:
             return None
         names = (workers.name,) if leader is None else (workers.name, leader.name)
         return dict(zip(names, placed, strict=False))
 
-    def _leaves(self, flavor: str, pod_set: PodSet | None) -> list[Leaf]:
-        """Return the lowest domains; hosts only those that take pods of ``pod_set``."""
+    def _leaves(self, lowest: Iterable[Lowest], resources: AbstractSet[str]) -> list[Leaf]:
+        """Return lowest domains with what is free in them of these resources."""
+        taken = self._taken
+        return [
+            Leaf(
+                one.path,
+                one.name,
+                {r: one.whole.get(r, 0) - taken.get((one.key, r), 0) for r in resources},
+            )
+            for one in lowest
+        ]
+
+    def _lowest(self, flavor: str, pod_set: PodSet | None) -> dict[str, Lowest]:
+        """Return the lowest domains by name; hosts only those that take pods of ``pod_set``.
+
+        Worked out once for each kind of pods: nodes do not change under these rooms.
+        """
         by_host = self._ends_at_hosts(flavor)
+        kind: tuple[object, ...] = (flavor,)
+        if by_host and pod_set is not None:
+            selector = tuple(sorted(pod_set.node_selector.items()))
+            kind = (flavor, selector, pod_set.tolerations, pod_set.affinity)
+        if kind not in self._known:
+            self._known[kind] = self._survey(flavor, pod_set if by_host else None)
+        return self._known[kind]
+
+    def _survey(self, flavor: str, pod_set: PodSet | None) -> dict[str, Lowest]:
         flavors = self._atlas.flavors([flavor])
-        found: dict[Path, dict[str, int]] = {}
+        wholes: dict[Path, Counter[str]] = {}
         for path, node in self._nodes(flavor):
-            if by_host and pod_set is not None and exclusion(node, pod_set, flavors)[0]:
-                continue
-            free = found.setdefault(path, {})
-            for resource, amount in left_on(node).items():
-                free[resource] = free.get(resource, 0) + amount
-        return [self._leaf(flavor, path, free) for path, free in found.items()]
+            if pod_set is None or not exclusion(node, pod_set, flavors)[0]:
+                whole = wholes.setdefault(path, Counter())
+                for resource, amount in left_on(node).items():
+                    whole[resource] += amount
+        by_host, found = self._ends_at_hosts(flavor), dict[str, Lowest]()
+        for path, whole in wholes.items():
+            name = path[-1] if by_host else "/".join(path)
+            found[name] = Lowest(path, name, self._key(flavor, name), whole)
+        return found
 
-    def _leaf(self, flavor: str, path: Path, free: dict[str, int]) -> Leaf:
-        name = path[-1] if self._ends_at_hosts(flavor) else "/".join(path)
-        key = self._key(flavor, name)
-        return Leaf(path, name, {r: n - self._taken.get((key, r), 0) for r, n in free.items()})
-
-    def _nodes(self, flavor: str) -> tuple[tuple[Path, Node], ...]:
-        if flavor not in self._hosts:
-            levels = self.levels(flavor)
-            paths = ((path_of(n, levels), n) for n in self._atlas.nodes_of(flavor) if n.usable)
-            self._hosts[flavor] = tuple((path[:-1], node) for path, node in paths if path)
-        return self._hosts[flavor]
+    def _nodes(self, flavor: str) -> Iterable[tuple[Path, Node]]:
+        levels = self.levels(flavor)
+        for node in self._atlas.nodes_of(flavor):
+            path = path_of(node, levels) if node.usable else None
+            if path:
+                yield path[:-1], node

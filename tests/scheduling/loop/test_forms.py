@@ -49,10 +49,8 @@ def test_a_gang_that_is_content_with_fewer_pods_starts_with_what_fits(clock):
     assert [a.count for a in known.admission.assignments] == [6]
 
 
-@pytest.mark.parametrize(("min_member", "admitted"), [(None, 1), (4, 1), (5, 0)])
-def test_a_gang_that_needs_more_pods_as_a_whole_is_not_reduced_to_its_minima(
-    clock, min_member, admitted
-):
+@pytest.mark.parametrize(("min_member", "admitted"), [(None, 1), (4, 1), (5, 1), (7, 0)])
+def test_a_gang_starts_with_its_own_minimum_and_not_with_fewer(clock, min_member, admitted):
     nodes(2)
     queue("datos", 6)
     gang = work("datos", "train", pods=8, min_member=min_member)

@@ -1,5 +1,7 @@
 """Rows become a snapshot, in a number of queries that does not grow."""
 
+from datetime import timedelta
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -40,7 +42,7 @@ def test_the_number_of_queries_does_not_grow_with_the_rows():
     run_cycle()
     assert Node.objects.count() > nodes_before
     assert count_queries() == few
-    assert few <= 15
+    assert few <= 16
 
 
 def test_an_empty_database_is_an_empty_world():
@@ -188,3 +190,14 @@ def test_levels_and_topology_requests_are_read_in_order():
     assert snapshot.topologies["dc"].levels == ("block", "rack")
     assert request is not None
     assert (request.mode, request.level) == (TopologyMode.REQUIRED, "rack")
+
+
+def test_the_pods_of_the_last_30_days_are_counted_by_what_they_ask():
+    queue("datos", 8)
+    work("datos", "one", pods=3, gpus=2, created_at=NOON - timedelta(days=29))
+    work("datos", "two", pods=4, gpus=2, status=Status.FINISHED, outcome="failed", created_at=NOON)
+    work("datos", "other", gpus=8, created_at=NOON)
+    work("datos", "old", pods=9, created_at=NOON - timedelta(days=30))
+    work("datos", "not-yet", pods=9, created_at=NOON + timedelta(seconds=1))
+    found = {one.pod_set.requests[GPU]: one.pods for one in load_snapshot(NOON).shapes}
+    assert found == {2: 7, 8: 1}

@@ -7,7 +7,7 @@ import pytest
 
 from gpuplatform.common.manifests import load_documents
 from scheduling.manifests import Part, read
-from scheduling.specs import NodeSpec, WorkloadSpec
+from scheduling.specs import NodeSpec, SubgroupSpec, WorkloadSpec
 
 GPU = "nvidia.com/gpu"
 CONTAINERS = [{"name": "c", "resources": {"limits": {GPU: "4"}}}]
@@ -122,6 +122,31 @@ def test_a_rayjob_has_hosts_times_replicas_and_a_submitter() -> None:
     assert codes(part) == []
 
 
+@pytest.mark.parametrize(
+    ("scales", "hosts", "pods", "least", "subgroup"),
+    [
+        (False, 1, 4, 2, None),
+        (True, 1, 6, 2, None),
+        (False, 3, 12, 6, SubgroupSpec(3, 2)),
+    ],
+)
+def test_workers_of_a_rayjob_start_with_their_minimum(
+    scales: bool, hosts: int, pods: int, least: int, subgroup: SubgroupSpec | None
+) -> None:
+    group = {"groupName": "w", "replicas": 4, "minReplicas": 2, "maxReplicas": 6}
+    group |= {"numOfHosts": hosts, "template": TEMPLATE}
+    cluster: dict[str, Any] = {"headGroupSpec": {"template": TEMPLATE}}
+    cluster |= {"workerGroupSpecs": [group]}
+    cluster |= {"enableInTreeAutoscaling": True} if scales else {}
+    (part,) = parts_of(document("RayJob", "ray.io/v1", {"rayClusterSpec": cluster}, labels=QUEUE))
+
+    spec = only(part)
+    assert counts(spec)["w"] == pods
+    assert spec.role_minima == {"w": least}
+    assert next(p for p in spec.pod_sets if p.name == "w").subgroup == subgroup
+    assert codes(part) == (["FIELD_NOT_HONOURED"] if scales else [])
+
+
 def test_a_volcano_job_is_one_gang_of_all_its_pods_unless_it_says_less() -> None:
     whole, less = parts_of(volcano({"queue": "q"}), volcano({"queue": "q", "minAvailable": 4}))
 
@@ -134,6 +159,15 @@ def test_a_task_minimum_is_a_role_minimum() -> None:
     (part,) = parts_of(volcano({"queue": "q", "tasks": tasks}))
 
     assert only(part).role_minima == {"ps": 2}
+
+
+def test_partitions_of_a_task_are_subgroups() -> None:
+    policy = {"totalPartitions": 4, "partitionSize": 2, "minPartitions": 3}
+    tasks = [{"name": "w", "replicas": 8, "partitionPolicy": policy, "template": TEMPLATE}]
+    (part,) = parts_of(volcano({"queue": "q", "tasks": tasks}))
+
+    assert only(part).pod_sets[0].subgroup == SubgroupSpec(2, 3)
+    assert codes(part) == []
 
 
 @pytest.mark.parametrize(
@@ -216,6 +250,34 @@ def test_pods_that_name_a_group_beside_them_join_one_gang(group: str) -> None:
     assert counts(only(gang)) == {"pods-0": 3}
     assert only(gang).min_member == 3
     assert [(part.specs, part.member_of) for part in members] == [([], "PodGroup/ns/a")] * 3
+    assert codes(gang) == []
+
+
+def test_subgroups_of_a_group_are_those_of_the_pods_that_they_select() -> None:
+    group = "scheduling.k8s.io"
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "spec": {"containers": CONTAINERS if role == "w" else []},
+            "metadata": {
+                "name": f"{role}{n}",
+                "namespace": "ns",
+                "labels": {"role": role},
+                "annotations": {f"{group}/group-name": "a"},
+            },
+        }
+        for role, count in (("w", 4), ("ps", 1))
+        for n in range(count)
+    ]
+    policy = {"name": "w", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["n"]}
+    policy["labelSelector"] = {"matchLabels": {"role": "w"}}
+    spec = {"minMember": 3, "queue": "q", "subGroupPolicy": [policy]}
+    *_, gang = parts_of(*pods, document("PodGroup", "scheduling.volcano.sh/v1beta1", spec))
+
+    found = {p.name: (p.count, p.subgroup) for p in only(gang).pod_sets}
+    assert found == {"pods-0": (4, SubgroupSpec(2, 1)), "pods-1": (1, None)}
+    assert only(gang).min_member == 3
     assert codes(gang) == []
 
 

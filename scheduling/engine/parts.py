@@ -1,0 +1,190 @@
+"""A running gang in parts: what makes it run, and each piece of surplus that may be taken alone.
+
+The parts are work like any other to whoever looks for victims: they use quota and nodes, cost
+something, and are put back one by one. Together they hold exactly what the gang holds.
+Source: ``placement.md`` 1.8 (SAFE before WHOLE bundles).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from scheduling.engine.gangs import counted, joined, may_lack_pods, minima, without
+from scheduling.engine.journal import Journal
+from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
+from scheduling.engine.standing import in_turn, standing
+
+TAKEN, WENT_ALONG = 1, 2
+
+
+def leaving_key(key: str) -> str:
+    """Return the key of those pods of a running gang that are on their way out."""
+    return f"{key}~leaving"
+
+
+def split(workload: Workload) -> tuple[Workload, ...]:
+    """Return what a running gang cannot do without, under its own key, and its surplus.
+
+    Work that is no gang with a minimum, or has no surplus, is one part: itself. Surplus comes by
+    pods, or by whole subgroups, those in front whose nodes come free first. Pods that have
+    finished are never surplus: nobody knows on which nodes they were.
+    """
+    if workload.admission is None or not may_lack_pods(workload):
+        return (workload,)
+    held = standing(replace(workload, reclaimable={}))
+    kept = minima(workload, {a.pod_set: a.count for a in held})
+    pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
+    surplus = [
+        piece
+        for a in held
+        if a.pod_set in pod_sets
+        for piece in _pieces(
+            a, pod_sets[a.pod_set], kept[a.pod_set], workload.reclaimable.get(a.pod_set, 0)
+        )
+    ]
+    if not surplus:
+        return (workload,)
+    return _core(workload, held, surplus), *_surplus(workload, surplus)
+
+
+def _pieces(
+    assignment: Assignment, pod_set: PodSet, kept: int, finished: int
+) -> Iterator[Assignment]:
+    """Yield the surplus of one role, piece by piece, who leaves first in front."""
+    turns, left = in_turn(assignment.nodes), dict(assignment.nodes)
+    for size in _sizes(pod_set, max(kept, finished), assignment.count):
+        nodes = Counter(islice(turns, size if assignment.nodes else 0))
+        yield replace(
+            assignment,
+            count=size,
+            nodes=dict(sorted(nodes.items())),
+            devices=_devices(assignment, left, nodes),
+        )
+        left = {node: pods - nodes.get(node, 0) for node, pods in left.items()} if nodes else left
+
+
+def _sizes(pod_set: PodSet, kept: int, count: int) -> list[int]:
+    """Return the sizes of the pieces above ``kept``, the last one to come in front.
+
+    A subgroup that has begun stays whole.
+    """
+    size = pod_set.subgroups.size if pod_set.subgroups else 1
+    starts = range(-(-kept // size) * size, count, size)
+    return [min(size, count - start) for start in reversed(starts)]
+
+
+def _devices(
+    assignment: Assignment, left: Mapping[str, int], going: Mapping[str, int]
+) -> dict[str, tuple[tuple[int, ...], ...]]:
+    """Return the devices of the last pods that are left on each node."""
+    return {
+        node: assignment.devices[node][left[node] - pods : left[node]]
+        for node, pods in going.items()
+        if node in assignment.devices
+    }
+
+
+def _core(workload: Workload, held: tuple[Assignment, ...], surplus: list[Assignment]) -> Workload:
+    left = without(held, joined(workload, surplus))
+    return _as_work(workload, left, workload.key)
+
+
+def _surplus(workload: Workload, pieces: list[Assignment]) -> Iterator[Workload]:
+    for number, piece in enumerate(pieces):
+        part = _as_work(workload, (piece,), f"{workload.key}~{number:06d}")
+        yield replace(part, part_of=workload.key, reclaimable={})
+
+
+def _as_work(workload: Workload, held: tuple[Assignment, ...], key: str) -> Workload:
+    """Return some of a gang's pods as work that runs, without any minimum."""
+    assert workload.admission is not None
+    counts = {a.pod_set: a.count for a in held}
+    pod_sets = tuple(
+        replace(p, count=counts[p.name], min_count=None, role_minimum=None, subgroups=None)
+        for p in workload.pod_sets
+        if p.name in counts
+    )
+    admission = Admission(workload.admission.admitted_at, held)
+    return replace(workload, key=key, pod_sets=pod_sets, admission=admission, min_member=None)
+
+
+def leaver(
+    gang: Workload, gone: tuple[Assignment, ...], before: Workload | None = None
+) -> Workload:
+    """Return the pods that leave a running gang, as work on its way out.
+
+    ``before``: those of the gang that were on their way out already.
+    """
+    if before is not None and before.admission is not None:
+        gone = joined(gang, before.admission.assignments, gone)
+    part = _as_work(gang, gone, leaving_key(gang.key))
+    return replace(part, part_of=gang.key, releasing=True, reclaimable={})
+
+
+def reduced_by(gang: Workload, gone: Iterable[Assignment]) -> Workload:
+    """Return a running gang without some of its pods."""
+    assert gang.admission is not None
+    left = without(gang.admission.assignments, gone)
+    return replace(gang, admission=replace(gang.admission, assignments=left))
+
+
+def is_lacking(workload: Workload) -> bool:
+    """Return whether a running gang with a minimum was granted fewer pods than it asks for."""
+    if workload.admission is None or not may_lack_pods(workload):
+        return False
+    granted = counted(workload.admission.assignments)
+    return any(granted.get(p.name, 0) < p.count for p in workload.pod_sets)
+
+
+class Parts:
+    """The parts of all running gangs that have surplus, and which are out in a trial.
+
+    ``journal``: that of the books, so that who is out is undone with them.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._of: dict[str, tuple[Workload, ...]] = {}
+        self._out: dict[str, int] = {}
+
+    def learn(self, key: str, parts: tuple[Workload, ...]) -> None:
+        """Note the parts of a gang, the one that makes it run first."""
+        if len(parts) > 1:
+            self._of[key] = parts
+
+    def forget(self, key: str) -> tuple[Workload, ...]:
+        """Forget a gang; return the parts that it had, or none where it had one."""
+        return self._of.pop(key, ())
+
+    def of(self, workload: Workload) -> tuple[Workload, ...]:
+        """Return the parts of running work, the one without which it does not run first."""
+        return self._of.get(workload.key, (workload,))
+
+    def take(self, part: Workload) -> None:
+        """Let a piece of surplus have left its gang for good."""
+        left = tuple(one for one in self._of[part.part_of] if one.key != part.key)
+        self._of[part.part_of] = left
+
+    def go(self, part: Workload) -> list[Workload]:
+        """Return who leaves with ``part``: a gang that goes takes its surplus along."""
+        if part.part_of:
+            was = self._out.get(part.key, 0)
+            self._journal.write(self._out, part.key, TAKEN)
+            return [] if was else [part]
+        along = [one for one in self._of.get(part.key, ())[1:] if not self._out.get(one.key)]
+        for one in along:
+            self._journal.write(self._out, one.key, WENT_ALONG)
+        return [part, *along]
+
+    def come(self, part: Workload) -> list[Workload]:
+        """Return who comes back with ``part``."""
+        if part.part_of:
+            self._journal.write(self._out, part.key, 0)
+            return [part]
+        back = [
+            one for one in self._of.get(part.key, ())[1:] if self._out.get(one.key) == WENT_ALONG
+        ]
+        for one in back:
+            self._journal.write(self._out, one.key, 0)
+        return [part, *back]
