@@ -238,6 +238,10 @@ BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
+# How long a gang waits before nodes that empty are held for it, in seconds; empty: never. How
+# large it is at least, in GPUs (in pods where it asks for none).
+STARVATION_TIMEOUT_S = env("STARVATION_TIMEOUT_S", "3600")
+RESERVATION_MIN_GPUS = env("RESERVATION_MIN_GPUS", "2")
 # Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
 # host is ever called, whatever address somebody enters.
 SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid5
 
+from django.conf import settings
 from django.db.models import Max, Q, QuerySet
 
 from gpuplatform.common import clock
@@ -37,6 +38,7 @@ from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
     node_of,
+    patience_of,
     read_cohorts,
     read_quotas,
     read_topologies,
@@ -112,6 +114,7 @@ def load(now: datetime | None = None) -> Loaded:
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
         shapes=recent(now),
+        patience=patience_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -234,6 +237,7 @@ def _workload(
         version=row.version,
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        duration_s=row.expected_duration_s or row.max_execution_time_s,  # a limit, for want of one
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,

@@ -5,12 +5,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from queues import models as promises
 from queues.choices import AdmissionOrder, QuotaSource
 from scheduling import models as rows
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.patience import ELDERS, STARVATION_S, Patience
 from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
@@ -299,3 +302,18 @@ def _groups(cells: Iterable[promises.FlavorQuota]) -> tuple[ResourceGroup, ...]:
         )
         for _, group in sorted(groups.items())
     )
+
+
+def patience_of(settings: Any) -> Patience:
+    """Return for whom room is reserved, as the platform's settings say.
+
+    Older work of no higher priority gives way for four times as long as a gang must wait.
+    Raises ImproperlyConfigured for what is no number.
+    """
+    try:
+        least = int(settings.RESERVATION_MIN_GPUS)
+        after_s = float(settings.STARVATION_TIMEOUT_S) if settings.STARVATION_TIMEOUT_S else None
+    except ValueError as problem:
+        raise ImproperlyConfigured(f"reservations: {problem}") from problem
+    elders_after_s = ELDERS * (STARVATION_S if after_s is None else after_s)
+    return Patience(after_s, least, elders_after_s)
