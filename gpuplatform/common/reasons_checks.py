@@ -290,10 +290,18 @@ PROMISES: dict[str, Reason] = {
         _("{count} more pending workloads can never run with this."),
         _("Tell their owners, or keep the old value."),
     ),
+    "BORROW_WITHIN_COHORT_UNUSED": Reason(
+        INFO,
+        _(
+            "{queue} may evict others while it borrows; in a tree that shares this is not"
+            " looked at."
+        ),
+        _("Evicting goes by share there; set it to never."),
+    ),
     "WORK_BECOMES_POSSIBLE": Reason(
         INFO, _("{workload} could never run; with this it can, once there is room.")
     ),
-    "ALERT_CLEARS": Reason(INFO, _("With this it is no longer so: {what}")),
+    "ALERT_CLEARS": Reason(INFO, _("With this it is no longer so: {why}")),
     "PREEMPTION_WITHOUT_CHECKPOINT": Reason(
         WARNING,
         _(
@@ -308,8 +316,12 @@ PROMISES: dict[str, Reason] = {
     ),
     "EDIT_EVICTS": Reason(
         WARNING,
-        _("By this edit the next cycle evicts {count}: {names}."),
+        _(
+            "By this edit the next cycle evicts {count} for {preemptors}: {names}."
+            " {gpu_hours} GPU-hours of work are lost."
+        ),
         _("Tell their owners, or wait until they have ended."),
+        _("By this edit the next cycle evicts {count}: {names}."),
     ),
     "EDIT_SPARES": Reason(
         INFO, _("Without this edit {count} would be evicted in the next cycle: {names}.")

@@ -121,10 +121,10 @@ class FragmentView:
 def level_words(level: str) -> str:
     """Return a level as people say it."""
     if level == HOST:
-        return gettext("one node")
+        return gettext("node")
     if level == CLUSTER:
         return gettext("anywhere")
-    return gettext("one %(level)s") % {"level": level.rsplit("/", 1)[-1]}
+    return level.rsplit("/", 1)[-1]
 
 
 def fragments_sentence(found: Iterable[Fragments]) -> str:
