@@ -2,10 +2,24 @@
 
 from django.urls import path
 
-from finops import api
+from finops import api, source_api
 
 urlpatterns = [
     path("prices/", api.PricesView.as_view(), name="api-prices"),
     path("bills/<str:month>/", api.BillMonthView.as_view(), name="api-bills-month"),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),
+    path("sources/", source_api.SourcesView.as_view(), name="api-sources"),
+    path("sources/<slug:name>/", source_api.SourceView.as_view(), name="api-source"),
+    path("sources/<slug:name>/test/", source_api.SourceTestView.as_view(), name="api-source-test"),
+    path("sources/<slug:name>/days/", source_api.SourceDaysView.as_view(), name="api-source-days"),
+    path(
+        "sources/<slug:name>/days/<day:day>/",
+        source_api.SourceDayView.as_view(),
+        name="api-source-day",
+    ),
+    path(
+        "sources/<slug:name>/days/<day:day>/<slug:verdict>/",
+        source_api.SourceVerdictView.as_view(),
+        name="api-source-verdict",
+    ),
 ]

@@ -1,8 +1,10 @@
 """What a price should be, as plain data: every door builds one of these. Pure."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
+from typing import Any
 
 EVERY_FLAVOR = "*"  # as a price's subject: every flavor without a price of its own
 
@@ -45,3 +47,40 @@ class NodeShape:
     cpus: int
     memory_gib: int
     gpus: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Another system to read cost or usage from. Secrets stand in the environment only.
+
+    ``kind`` is a ``finops.models.sources.SourceKind``. ``cluster`` is the cluster, or the gateway,
+    that it tells about. ``options``: those of ``OPTIONS`` for its kind; an absent one has its
+    default. ``first_day`` None: the first of the current month.
+    """
+
+    name: str
+    kind: str
+    url: str = ""
+    cluster: str = ""
+    currency: str = "EUR"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    first_day: date | None = None
+    enabled: bool = True
+
+
+# Options of each kind of source, with their defaults, whose type is that of a value.
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "opencost": {
+        "label_keys": (),  # labels by which cost is told apart, as on the pods
+        "annotation_keys": (),
+        "by_node": True,  # needed to split idle by node
+        "resolution": "",  # of its Prometheus queries, "1m"; "" leaves it to OpenCost
+    },
+    "litellm_database": {},
+    "litellm_api": {},
+    "prometheus": {
+        "node_label": "Hostname",  # of DCGM's series: the name of the node
+        "step_s": 300,
+        "team_label": "label_equipo",  # of kube_pod_labels, for the questions of a test
+    },
+}

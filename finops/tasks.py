@@ -5,6 +5,7 @@ import logging
 from celery import shared_task
 
 from finops import billing
+from finops.ingest import nightly
 
 logger = logging.getLogger(__name__)
 
@@ -16,3 +17,11 @@ def rebuild_drafts(months: list[str] | None = None) -> list[str]:
     names = [period.name for period in found]
     logger.info("bills.rebuilt", extra={"periods": names})
     return names
+
+
+@shared_task(name="finops.load_sources", ignore_result=True)
+def load_sources() -> int:
+    """Load the days of sources that are due; twice at a time is harmless."""
+    found = nightly.load_due()
+    nightly.forget_old_answers()
+    return len(found)

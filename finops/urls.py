@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from finops.views import bills, cost, prices
+from finops.views import bills, cost, prices, sources
 
 
 class MonthConverter:
@@ -28,6 +28,17 @@ urlpatterns = [
     path("bills/<month:month>/", bills.bill_month, name="bills-month"),
     path("bills/<month:month>/<slug:scope>/", bills.bill, name="bill"),
     path("bills/<month:month>/<slug:scope>/chart.json", bills.bill_chart, name="bill-chart"),
+    path("sources/", sources.source_list, name="sources"),
+    path("sources/new/", sources.source_new, name="source-new"),
+    path("sources/<slug:name>/", sources.source_detail, name="source"),
+    path("sources/<slug:name>/edit/", sources.source_edit, name="source-edit"),
+    path("sources/<slug:name>/test/", sources.source_test, name="source-test"),
+    path("sources/<slug:name>/load/", sources.source_load, name="source-load"),
+    path(
+        "sources/<slug:name>/days/<day:day>/<slug:verdict>/",
+        sources.source_judge,
+        name="source-judge",
+    ),
     path("prices/", prices.price_list, name="prices"),
     path("prices/new/", prices.price_new, name="price-new"),
     path("prices/<int:pk>/end/", prices.price_end, name="price-end"),

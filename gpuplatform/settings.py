@@ -1,6 +1,7 @@
 """Settings: one file, values from the environment (see ``.env.example``)."""
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 
@@ -237,6 +238,17 @@ BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
+# How long a gang that lost pods with a node keeps its place; 0: not at all, negative: for ever.
+GANG_GRACE_S = float(env("GANG_GRACE_S", "60"))
+# Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
+# host is ever called, whatever address somebody enters.
+SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]
+# SOURCE_<NAME>_TOKEN, _USER, _PASSWORD, _DSN: kept nowhere else, shown nowhere.
+SOURCE_SECRETS = {
+    name: value
+    for name, value in os.environ.items()
+    if re.fullmatch(r"SOURCE_[A-Z0-9_]+_(TOKEN|USER|PASSWORD|DSN)", name) and value
+}
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.
@@ -251,7 +263,11 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
-    "loggers": {"celery": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
+    "loggers": {
+        "celery": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+        "httpx": {"level": "WARNING"},
+    },
 }
 
 # ---- tokens ----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
 
 from gpuplatform.common import health
-from gpuplatform.common.pages import NameConverter
+from gpuplatform.common.pages import DayConverter, NameConverter
 from gpuplatform.doors import views as doors
 from queues.signing_in import PatientLogin
 
@@ -13,6 +13,7 @@ handler404 = "gpuplatform.common.http.not_found"
 handler500 = "gpuplatform.common.http.server_error"
 
 register_converter(NameConverter, "name")
+register_converter(DayConverter, "day")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", PatientLogin.as_view(), name="login"),

@@ -41,6 +41,7 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "cost": actor.may_see_bills or leads,
         "bills": actor.may_see_bills or leads,
         "prices": actor.may_see_prices,
+        "sources": actor.may_see_bills,
         "people": actor.may_manage_people,
         "audit": actor.may_see_audit or leads,
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid5
 
+from django.conf import settings
 from django.db.models import Max, Q, QuerySet
 
 from gpuplatform.common import clock
@@ -111,6 +112,7 @@ def load(now: datetime | None = None) -> Loaded:
         memory=_memory(last_cycle, doors, now),
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
+        gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
     )
     previous_at = last_cycle.at if last_cycle else None

@@ -11,14 +11,13 @@ from scheduling import models as rows
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     Expression,
     FlavorQuotas,
     FlavorResource,
-    Fungibility,
-    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,

@@ -2,5 +2,19 @@
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
 from finops.models.prices import Price
+from finops.models.source_rows import AssetRow, CostRow
+from finops.models.sources import Coverage, Fetch, Payload, Source
 
-__all__ = ["Bill", "BillLine", "BillingPeriod", "Finding", "Price"]
+__all__ = [
+    "AssetRow",
+    "Bill",
+    "BillLine",
+    "BillingPeriod",
+    "CostRow",
+    "Coverage",
+    "Fetch",
+    "Finding",
+    "Payload",
+    "Price",
+    "Source",
+]

@@ -76,6 +76,7 @@ RAIL = (
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),
     RailItem("prices", _("Prices"), "prices", "p", "prices"),
+    RailItem("sources", _("Sources"), "sources", "d", "sources"),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),
 )
 
@@ -143,6 +144,20 @@ class NameConverter(StringConverter):
     """A name in an address: any segment without a NUL, which no database can be asked for."""
 
     regex = r"[^/\x00]+"
+
+
+class DayConverter:
+    """A day in an address: ``2026-06-01``."""
+
+    regex = r"[12]\d{3}-\d{2}-\d{2}"
+
+    def to_python(self, value: str) -> date:
+        """Return the day; ValueError, and so 404, where there is none like it."""
+        return date.fromisoformat(value)
+
+    def to_url(self, value: date) -> str:
+        """Return it as it stands in an address."""
+        return value.isoformat()
 
 
 def asked(request: HttpRequest, name: str) -> str:

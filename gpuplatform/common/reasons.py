@@ -17,6 +17,7 @@ from gpuplatform.common.reasons_checks import PRICES, PROMISES, WORKLOADS
 from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
+from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
 __all__ = ["ERROR", "INFO", "REGISTRY", "WARNING", "Reason"]
@@ -172,6 +173,7 @@ REGISTRY: dict[str, Reason] = {
     **PROMISES,
     **PRICES,
     **FACTS,
+    **SOURCES,
     **RULES,
     **PROTOCOL,
 }

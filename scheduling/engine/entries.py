@@ -109,7 +109,12 @@ def _at_once(state: State, whole: Workload, claim: Claim | None, way: Way | None
 
 
 def _closer(state: State, whole: Workload, way: Way | None) -> Entry | None:
-    """Stand where there would be room if newcomers of this cycle moved closer together."""
+    """Stand where there would be room if newcomers of this cycle moved closer together.
+
+    Not while reservations are aside: they may bind one of the newcomers.
+    """
+    if state.reservations.any_aside:
+        return None
     seating = state.newcomers.make_room(whole, way.pinned if way else None)
     if seating is None:
         return None

@@ -100,6 +100,25 @@ def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
     )
 
 
+def beside(
+    gang: Workload, held: Mapping[str, Assignment], more: Mapping[str, int], atlas: Atlas
+) -> Workload:
+    """Return further pods of a gang as waiting work: ``more`` of each role.
+
+    They must get the flavors of those that are ``held``, by role, and stand in their domain
+    where pods must stand together.
+    """
+    work = with_counts(gang, more)
+    pod_sets = tuple(
+        replace(p, flavors=held[p.name].flavors, affinity=near(p, held[p.name], atlas))
+        if p.name in held
+        else p
+        for p in work.pod_sets
+    )
+    piece = replace(work, key=f"{gang.key}~more", pod_sets=pod_sets, admission=None)
+    return replace(piece, reclaimable={}, part_of=gang.key)
+
+
 def near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
     """Return the affinity that keeps further pods in the required domain of the others."""
     request = pod_set.topology

@@ -6,7 +6,7 @@ Source: ``placement.md`` 1.8 (SAFE before WHOLE bundles).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -62,6 +62,26 @@ def _pieces(
             devices=_devices(assignment, left, nodes),
         )
         left = {node: pods - nodes.get(node, 0) for node, pods in left.items()} if nodes else left
+
+
+def on_nodes(assignment: Assignment, names: Collection[str]) -> Assignment | None:
+    """Return the pods of an assignment that stand on these nodes; None where there are none."""
+    nodes = {node: pods for node, pods in assignment.nodes.items() if node in names}
+    if not nodes:
+        return None
+    devices = {node: each for node, each in assignment.devices.items() if node in names}
+    return replace(assignment, count=sum(nodes.values()), nodes=nodes, devices=devices)
+
+
+def last_pods(assignment: Assignment, pods: int) -> Assignment:
+    """Return so many pods of an assignment, those that leave first."""
+    nodes = Counter(islice(in_turn(assignment.nodes), pods if assignment.nodes else 0))
+    return replace(
+        assignment,
+        count=pods,
+        nodes=dict(sorted(nodes.items())),
+        devices=_devices(assignment, assignment.nodes, nodes),
+    )
 
 
 def _sizes(pod_set: PodSet, kept: int, count: int) -> list[int]:

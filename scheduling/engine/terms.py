@@ -59,6 +59,10 @@ class BlockerCode(StrEnum):
     WAITING_PREEMPTION = "WAITING_PREEMPTION"
     CLAIMED = "CLAIMED"
     MINIMUM_RUNTIME = "MINIMUM_RUNTIME"
+    RESERVED = "RESERVED"
+    HELD = "HELD"
+    PROMISED = "PROMISED"
+    GATHERING = "GATHERING"
 
 
 class EvictionReason(StrEnum):

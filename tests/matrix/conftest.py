@@ -5,9 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import stamina
 import time_machine
 from django.db import transaction
-from django.test import Client
+from django.test import Client, override_settings
 from django.test.client import ClientHandler
 
 from queues.models import ApiToken, Team, User
@@ -48,6 +49,7 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[worlds.Worl
     with (
         django_db_blocker.unblock(),
         time_machine.travel(NOON, tick=False) as clock,
+        override_settings(SOURCE_HOSTS=["localhost:9"]),  # where nobody answers
         transaction.atomic(),
     ):
         for team in worlds.CODES:
@@ -81,6 +83,14 @@ def _tokens(people: dict[str, User]) -> dict[str, str]:
         )
         found[name] = f"Bearer {token}"
     return found
+
+
+@pytest.fixture(autouse=True)
+def impatient() -> Iterator[None]:
+    """Ask a source that nobody answers for just once."""
+    stamina.set_active(False)
+    yield
+    stamina.set_active(True)
 
 
 @pytest.fixture(scope="session")

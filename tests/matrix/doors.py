@@ -11,7 +11,7 @@ from typing import Any
 
 from django.urls import get_resolver
 
-from tests.matrix.world import MONTH, PRICE_ID, uid, word
+from tests.matrix.world import MONTH, PRICE_ID, SOURCE, SOURCE_DAY, uid, word
 
 PEOPLE = ("anonymous", "eve", "ian", "lea", "fin", "aud", "ada")
 READERS_OF_ALL = ("fin", "aud", "ada")
@@ -52,8 +52,13 @@ class Door:
 
     @property
     def is_money(self) -> bool:
-        """Return whether it takes the scope ``cost:read``."""
+        """Return whether it shows the money of a team."""
         return "/bills/" in self.path or "/prices/" in self.path
+
+    @property
+    def takes_cost_scope(self) -> bool:
+        """Return whether reading it takes the scope ``cost:read``."""
+        return self.is_money or ("/sources/" in self.path and "200" in self.answers)
 
     def answer_to(self, who: str) -> str:
         """Return the expected answer."""
@@ -187,6 +192,17 @@ PAGES = (
     door("prices/new/", "/prices/new/", PRICERS),
     door("prices/<pk>/end/", f"/prices/{PRICE_ID}/end/", PRICERS),
     door("prices/calculator/", "/prices/calculator/", OF_DATOS),
+    door("sources/", "/sources/", OF_READERS, files=True),
+    door("sources/new/", "/sources/new/", EDITORS),
+    door("sources/<name>/", f"/sources/{SOURCE}/", OF_READERS, files=True),
+    door("sources/<name>/edit/", f"/sources/{SOURCE}/edit/", EDITORS),
+    door("sources/<name>/test/", f"/sources/{SOURCE}/test/", ONLY_POST),
+    door("sources/<name>/load/", f"/sources/{SOURCE}/load/", ONLY_POST),
+    door(
+        "sources/<name>/days/<day>/<verdict>/",
+        f"/sources/{SOURCE}/days/{SOURCE_DAY}/accept/",
+        ONLY_POST,
+    ),
     door(
         "audit/",
         "/audit/",
@@ -200,6 +216,8 @@ REST_SIGNED_IN = "401 200 200 200 200 200 200"
 REST_OF_DATOS = "401 404 404 200 200 200 200"
 REST_OF_IA = "401 404 200 404 200 200 200"
 REST_OF_BOTH = "401 404 200 200 200 200 200"
+REST_OF_READERS = "401 404 404 404 200 200 200"
+REST_ONLY_POST = "401 405 405 405 405 405 405"
 REST_BILL_OF_IA = "401 404 404 404 200 200 200"
 API = "api/v1/"
 REST = (
@@ -251,6 +269,20 @@ REST = (
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
     door(f"{API}topologies/<name>/", "/api/v1/topologies/nowhere/", "401 404 404 404 404 404 404"),
     door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
+    door(f"{API}sources/", "/api/v1/sources/", REST_OF_READERS),
+    door(f"{API}sources/<name>/", f"/api/v1/sources/{SOURCE}/", REST_OF_READERS),
+    door(f"{API}sources/<name>/days/", f"/api/v1/sources/{SOURCE}/days/", REST_OF_READERS),
+    door(f"{API}sources/<name>/test/", f"/api/v1/sources/{SOURCE}/test/", REST_ONLY_POST),
+    door(
+        f"{API}sources/<name>/days/<day>/",
+        f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/",
+        REST_ONLY_POST,
+    ),
+    door(
+        f"{API}sources/<name>/days/<day>/<verdict>/",
+        f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/accept/",
+        REST_ONLY_POST,
+    ),
     door(f"{API}bills/<month>/", f"/api/v1/bills/{MONTH}/", REST_OF_DATOS),
     door(
         f"{API}bills/<month>/<scope>/",

@@ -125,7 +125,7 @@ def test_a_token_of_one_team_opens_no_row_of_another(
 def test_a_token_for_reading_opens_what_its_owner_sees_but_no_money(
     program: Callable[[str], Client], door: Door, who: str
 ):
-    expected = "403" if door.is_money else door.answer_to(who)
+    expected = "403" if door.takes_cost_scope else door.answer_to(who)
     if door.path == "/api/v1/manifests/":
         expected = "405"
     assert code_of(program(f"{who} reading").get(door.path)) == expected

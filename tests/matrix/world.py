@@ -7,13 +7,17 @@ evicted by IA, one of each team runs, waits and has ended.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
 from finops import billing
+from finops.ingest.configuring import save_source
+from finops.models import Coverage, Fetch
+from finops.sources.windows import day_window
+from finops.specs import SourceSpec
 from gpuplatform.common import audit
 from queues.models import (
     ClusterQueue,
@@ -36,6 +40,7 @@ from tests.scheduling.loop.world import FLAVOR, nodes, work
 
 MONTH = "2026-06"
 PRICE_ID = 990_001  # number of the first price, so that its address is known
+SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
 # Who lends to or borrows from whom: what allowances of the matrix are about.
@@ -83,6 +88,7 @@ def uid(team: str, kind: str) -> UUID:
 def build(ada: User) -> None:
     """Write the world; the clock must stand at noon of 1 June 2026 and move by ``clock``."""
     _machines()
+    _source(ada)
     Cohort.objects.create(name="commons")
     PriorityClass.objects.create(name="urgent", value=100)
     for team in CODES:
@@ -124,6 +130,26 @@ def _machines() -> None:
         )
     for number, flavor in enumerate(NOMINALS):
         price("1.40", subject=flavor, valid_from=JUNE - timedelta(days=30), pk=PRICE_ID + number)
+
+
+def _source(ada: User) -> None:
+    """A source with a day that could not be loaded and one whose reading waits."""
+    spec = SourceSpec(SOURCE, "opencost", url="http://localhost:9", first_day=date(2026, 5, 30))
+    source = save_source(spec, ada, reason="The matrix")
+    for day, outcome, code in (
+        (date(2026, 5, 30), "failed", "SOURCE_NO_DATA"),
+        (date.fromisoformat(SOURCE_DAY), "quarantined", "SOURCE_SMALLER"),
+    ):
+        fetch = Fetch.objects.create(source=source, day=day, outcome=outcome, code=code)
+        window = day_window(day)
+        Coverage.objects.create(
+            source=source,
+            day=day,
+            starts_at=window.start,
+            ends_at=window.end,
+            last=fetch,
+            quarantined=fetch if outcome == "quarantined" else None,
+        )
 
 
 def _promises(name: str, ada: User) -> None:

@@ -16,7 +16,7 @@ from django.test.client import MULTIPART_CONTENT
 from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
-from tests.matrix.world import MONTH, PRICE_ID, word
+from tests.matrix.world import MONTH, PRICE_ID, SOURCE, SOURCE_DAY, word
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -98,6 +98,8 @@ def rest(method: str, route: str, answers: str, body: Any, **more: Any) -> Write
 
 ADMIN = "login 403 403 403 403 403 ok"
 ANYBODY = "login ok ok ok ok ok ok"
+FINANCE = "login 403 403 403 ok 403 ok"
+REST_FINANCE = "401 403 403 403 ok 403 ok"
 LEAD_OF_DATOS = "login 404 404 ok 403 403 ok"
 NEW_PASSWORD = {
     "old_password": PASSWORD,
@@ -174,6 +176,7 @@ FLAVOR = {
     "topology": "",
     "policy": "spread",
 }
+AT = "http://localhost:9"  # where nobody answers
 ANY_VERSION = {"If-Match": "*"}
 PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
 
@@ -273,6 +276,43 @@ WRITES = (
         "login 403 403 403 ok 403 ok",
         {"reason": REASON},
         f"/prices/{PRICE_ID}/end/",
+    ),
+    page("sources/new/", ADMIN, form_of("/sources/new/", name="other", url=AT, cluster="b")),
+    page(
+        "sources/<name>/edit/",
+        ADMIN,
+        form_of(f"/sources/{SOURCE}/edit/", currency="USD"),
+        f"/sources/{SOURCE}/edit/",
+    ),
+    page("sources/<name>/test/", FINANCE, {}, f"/sources/{SOURCE}/test/"),
+    page("sources/<name>/load/", FINANCE, {"day": SOURCE_DAY}, f"/sources/{SOURCE}/load/"),
+    page(
+        "sources/<name>/days/<day>/<verdict>/",
+        FINANCE,
+        {"reason": REASON},
+        f"/sources/{SOURCE}/days/{SOURCE_DAY}/reject/",
+    ),
+    rest(
+        "PUT",
+        "sources/<name>/",
+        "401 403 403 403 403 403 ok",
+        {"kind": "litellm_database", "currency": "USD"},
+        path="/api/v1/sources/gateway/",
+    ),
+    rest("POST", "sources/<name>/test/", REST_FINANCE, {}, path=f"/api/v1/sources/{SOURCE}/test/"),
+    rest(
+        "POST",
+        "sources/<name>/days/<day>/",
+        REST_FINANCE,
+        {},
+        path=f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/",
+    ),
+    rest(
+        "POST",
+        "sources/<name>/days/<day>/<verdict>/",
+        REST_FINANCE,
+        {"reason": REASON},
+        path=f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/reject/",
     ),
     rest("POST", "workloads/", "401 422 422 ok 403 403 ok", WORKLOAD),
     rest(

@@ -5,6 +5,7 @@ The optional fields beyond that format are described in ``docs/scenarios.md``.
 
 from scheduling.engine.kueue.rooms import HOSTS
 from scheduling.engine.machines import PODS, Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.scenario.fields import Fields
 from scheduling.engine.snapshot import (
     Admission,
@@ -14,8 +15,6 @@ from scheduling.engine.snapshot import (
     Expression,
     FlavorQuotas,
     FlavorResource,
-    Fungibility,
-    MinimumRuntime,
     PodSet,
     Preemption,
     Quota,

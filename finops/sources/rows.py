@@ -1,0 +1,127 @@
+"""What the sources know, as plain rows: the same fields as the tables that keep them. Pure.
+
+Costs are in the currency that the source is declared to count in. A number that a source does
+not know is None where it is an average, and 0 with a note where it is a cost or an amount.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from hashlib import sha256
+
+from finops.sources.failures import Note
+
+ZERO = Decimal(0)
+IDLE, UNMOUNTED, UNALLOCATED = "__idle__", "__unmounted__", "__unallocated__"
+Measures = Mapping[str, Decimal]
+
+
+def natural_key(*parts: str) -> str:
+    """Return one short key for texts of any length; equal for equal parts only."""
+    found = sha256()
+    for part in parts:
+        encoded = part.encode()
+        found.update(len(encoded).to_bytes(4, "big"))
+        found.update(encoded)
+    return found.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """A row of OpenCost's allocation: what a namespace, controller, label ... cost in a day.
+
+    ``first_at`` and ``last_at`` are when its pods were seen. Adjustments are in the costs;
+    ``other_cost`` is what OpenCost calls shared and external.
+    """
+
+    key: str
+    cluster: str
+    namespace: str
+    first_at: datetime
+    last_at: datetime
+    node: str = ""
+    controller_kind: str = ""
+    controller: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    gpu_hours: Decimal = ZERO
+    cpu_hours: Decimal = ZERO
+    gib_hours: Decimal = ZERO
+    gpu_cost: Decimal = ZERO
+    cpu_cost: Decimal = ZERO
+    ram_cost: Decimal = ZERO
+    pv_cost: Decimal = ZERO
+    network_cost: Decimal = ZERO
+    lb_cost: Decimal = ZERO
+    other_cost: Decimal = ZERO
+    gpu_efficiency: Decimal | None = None
+
+    @property
+    def total_cost(self) -> Decimal:
+        """Everything it cost."""
+        iron = self.gpu_cost + self.cpu_cost + self.ram_cost
+        return iron + self.pv_cost + self.network_cost + self.lb_cost + self.other_cost
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is what nobody used; bills never use such a row."""
+        return self.namespace == IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A node or a disk as OpenCost priced it for a day: capacity, whoever used it."""
+
+    key: str
+    kind: str  # Node, Disk, ...
+    cluster: str
+    name: str
+    gpu_hours: Decimal = ZERO
+    cpu_hours: Decimal = ZERO
+    gib_hours: Decimal = ZERO  # of memory; of a disk: of storage
+    gpu_cost: Decimal = ZERO
+    cpu_cost: Decimal = ZERO
+    ram_cost: Decimal = ZERO
+    total_cost: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class ListPrice:
+    """An hour on a class of machines as the price list of OpenCost has it; None: not listed."""
+
+    name: str
+    gpu_hour: Decimal | None = None
+    cpu_hour: Decimal | None = None
+    gib_hour: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a source said about one window.
+
+    ``measures`` say how much it is, so that two readings of a day can be compared.
+    """
+
+    rows: tuple["Row", ...]
+    measures: Measures
+    notes: tuple[Note, ...] = ()
+    price_list: tuple[ListPrice, ...] = ()
+
+
+Row = Cost | Asset
+
+
+def iron_measures(rows: Iterable[Row]) -> Measures:
+    """Return GPU-hours and cost of what was used, and capacity.
+
+    Idle shrinks where use grows, so it is left out.
+    """
+    found = list(rows)
+    used = [row for row in found if isinstance(row, Cost) and not row.is_idle]
+    nodes = [row for row in found if isinstance(row, Asset)]
+    return {
+        "gpu_hours": sum((row.gpu_hours for row in used), ZERO),
+        "cost": sum((row.total_cost for row in used), ZERO),
+        "capacity_gpu_hours": sum((row.gpu_hours for row in nodes), ZERO),
+    }
