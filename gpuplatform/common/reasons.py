@@ -13,10 +13,11 @@ from typing import Any
 
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
-from gpuplatform.common.reasons_checks import PRICES, PROMISES, WORKLOADS
+from gpuplatform.common.reasons_checks import PRICES, WORKLOADS
 from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
+from gpuplatform.common.reasons_promises import PROMISES
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
