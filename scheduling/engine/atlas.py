@@ -41,6 +41,8 @@ class Site:
 
     ``level``: how deep the domain lies in which all must stand, 1 outermost; 0: as near to each
     other as may be; None: the policy alone decides; ``NO_LEVEL``: there is no such level.
+    ``whole``: at which depth or below one domain holds all slices, each in its own domain as it
+    is asked; None: there are no slices, or the pods cannot be cut into them.
     """
 
     pod: Footprint
@@ -48,6 +50,7 @@ class Site:
     policy: PlacementPolicy
     level: int | None
     quota_only: bool
+    whole: int | None = None
 
 
 def untolerated(
@@ -177,7 +180,8 @@ class Atlas:
         if key not in self._fields:
             self._fields[key] = self._field(suitable.nodes, levels)
         pod, level = self.ground.footprint_of(pod_set), level_of(pod_set, levels)
-        return Site(pod, self._fields[key], self._policy(names), level, suitable.quota_only)
+        whole = _whole(pod_set, levels, level)
+        return Site(pod, self._fields[key], self._policy(names), level, suitable.quota_only, whole)
 
     def _field(self, nodes: tuple[str, ...], levels: tuple[str, ...]) -> Field:
         numbers = self.ground.numbers
@@ -247,6 +251,16 @@ def level_of(pod_set: PodSet, levels: tuple[str, ...]) -> int | None:
     if request.mode is TopologyMode.PREFERRED:
         return 0
     return 1 if request.level is None else levels.index(request.level) + 1
+
+
+def _whole(pod_set: PodSet, levels: tuple[str, ...], level: int | None) -> int | None:
+    """Return :attr:`Site.whole`: the depth of the innermost slices, or the domain's if deeper."""
+    request = pod_set.topology
+    if request is None or not request.layers or level is None or level == NO_LEVEL:
+        return None
+    if any(at not in levels or pod_set.count % size for at, size in request.layers):
+        return None
+    return max(level, *(levels.index(at) + 1 for at, _ in request.layers))
 
 
 def exclusion(node: Node, pod_set: PodSet, flavors: tuple[Flavor, ...]) -> tuple[str, str]:

@@ -28,7 +28,26 @@ def assign_pod_set(
     if not pod_set.count or site.quota_only:
         return Assignment(pod_set.name, pod_set.count, option)
     view = _view(atlas, rooms, site)
-    placed = _place(site, view, pod_set.count)
+    return _assignment(atlas, view, pod_set, option, _place(site, view, pod_set.count))
+
+
+def assign_in_one(
+    atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Mapping[str, str]
+) -> Assignment | None:
+    """Return nodes for pods in slices where one domain of their innermost level holds them all.
+
+    Then every slice has its domain whichever pods it consists of. None: no such domain.
+    """
+    site = atlas.site(pod_set, option.values())
+    if not pod_set.count or site.quota_only or site.whole is None:
+        return None
+    view = _view(atlas, rooms, site)
+    return _assignment(atlas, view, pod_set, option, together(view, pod_set.count, site.whole))
+
+
+def _assignment(
+    atlas: Atlas, view: View, pod_set: PodSet, option: Mapping[str, str], placed: Placed | None
+) -> Assignment | None:
     if placed is None:
         return None
     names = atlas.ground.names

@@ -10,7 +10,7 @@ from dataclasses import replace
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import Rooms
 from scheduling.engine.groups import Member, place_group
-from scheduling.engine.placement import assign_pod_set
+from scheduling.engine.placement import assign_in_one, assign_pod_set
 from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.standing_room import StandingRoom, wish_of
 from scheduling.engine.survivors import rejoin
@@ -61,7 +61,8 @@ def assign_alone(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) ->
     if request is None or not (request.layers or pod_set.beside):
         return assign_pod_set(atlas, rooms, pod_set, option)
     kept, missing = pod_set.beside, pod_set.count
-    return replace_in(atlas, rooms, pod_set, option, kept=kept, missing=missing)
+    whole = None if kept else assign_in_one(atlas, rooms, pod_set, option)
+    return whole or replace_in(atlas, rooms, pod_set, option, kept=kept, missing=missing)
 
 
 def replace_in(
