@@ -5,6 +5,7 @@ that run, and in the moment of its admission the running one is replaced: until 
 alone is charged, so that no pod is ever charged twice and none runs without being charged.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from scheduling.engine.affinity import NODE_NAME, Term
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.gangs import joined, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Expression, PodSet, Workload
-from scheduling.engine.standing import shrunk, standing
+from scheduling.engine.standing import resized, standing
 from scheduling.engine.terms import Operator, TopologyMode
 from scheduling.engine.topology import HOSTNAME
 from scheduling.engine.usage import pod_charge, pod_footprint
@@ -86,21 +87,56 @@ def _kept(copy: Workload, original: Workload) -> dict[str, Assignment]:
     for held in standing(replace(original, reclaimable={})):
         count = min(held.count, wanted.get(held.pod_set, 0))
         if count:
-            kept[held.pod_set] = replace(held, count=count, nodes=shrunk(held.nodes, count))
+            kept[held.pod_set] = resized(held, count)
     return kept
 
 
 def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
+    return joining(replace(pod_set, count=pod_set.count - kept.count), kept, atlas)
+
+
+def joining(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
+    """Return pods that join those that are kept: their flavors, their domain, and near them."""
     return replace(
         pod_set,
-        count=pod_set.count - kept.count,
         flavors=kept.flavors,
-        affinity=near(pod_set, kept, atlas),
+        affinity=_near(pod_set, kept, atlas),
         beside=kept.nodes if pod_set.topology else {},
     )
 
 
-def near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
+def beside(
+    gang: Workload, held: Mapping[str, Assignment], more: Mapping[str, int], atlas: Atlas
+) -> Workload:
+    """Return further pods of a gang as waiting work: ``more`` of each role.
+
+    They join those that are ``held``, by role: of their role, else of its group.
+    """
+    work = with_counts(gang, more)
+    pod_sets = tuple(
+        joining(p, mates, atlas) if (mates := _mates(p, gang, held)) else p for p in work.pod_sets
+    )
+    piece = replace(work, key=f"{gang.key}~more", pod_sets=pod_sets, admission=None)
+    return replace(piece, reclaimable={}, part_of=gang.key)
+
+
+def _mates(pod_set: PodSet, gang: Workload, held: Mapping[str, Assignment]) -> Assignment | None:
+    """Return whom further pods join: those of their role, else those of its group."""
+    group = pod_set.topology.group if pod_set.topology else ""
+    if pod_set.name in held or not group:
+        return held.get(pod_set.name)
+    mates = {p.name for p in gang.pod_sets if p.topology and p.topology.group == group}
+    others = [one for name, one in sorted(held.items()) if name in mates]
+    if not others:
+        return None
+    nodes: Counter[str] = Counter()
+    for one in others:
+        nodes.update(one.nodes)
+    flavors = {r: flavor for one in others for r, flavor in one.flavors.items()}
+    return Assignment(pod_set.name, nodes.total(), flavors, dict(sorted(nodes.items())))
+
+
+def _near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
     """Return the affinity that keeps further pods in the required domain of the others."""
     request = pod_set.topology
     nodes = [atlas.nodes[name] for name in sorted(kept.nodes) if name in atlas.nodes]
