@@ -99,7 +99,9 @@ class Atlas:
         """Return the numbers of nodes and holes, which all rooms of this cluster share."""
         if self._ground is None:
             kinds = {name: self._kind(node) for name, node in self.nodes.items()}
-            self._ground = Ground(tuple(self.nodes.values()), kinds)
+            self._ground = Ground(
+                tuple(self.nodes.values()), kinds, keeps=self.snapshot.keeps_for_gpus
+            )
         return self._ground
 
     def _kind(self, node: Node) -> str:

@@ -13,7 +13,7 @@ from scheduling.engine.affinity import NODE_NAME, Term
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.gangs import joined, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Expression, PodSet, Workload
-from scheduling.engine.standing import shrunk, standing
+from scheduling.engine.standing import resized, standing
 from scheduling.engine.terms import Operator, TopologyMode
 from scheduling.engine.topology import HOSTNAME
 from scheduling.engine.usage import pod_charge, pod_footprint
@@ -87,7 +87,7 @@ def _kept(copy: Workload, original: Workload) -> dict[str, Assignment]:
     for held in standing(replace(original, reclaimable={})):
         count = min(held.count, wanted.get(held.pod_set, 0))
         if count:
-            kept[held.pod_set] = replace(held, count=count, nodes=shrunk(held.nodes, count))
+            kept[held.pod_set] = resized(held, count)
     return kept
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.cohort_laws import Usage, cohorts_within_sums
+from scheduling.engine.device_laws import devices_broken
 from scheduling.engine.gang_laws import broken_gangs, unlawful_release, unmet
 from scheduling.engine.gangs import may_lack_pods
 from scheduling.engine.invariants_topology import scattered
@@ -40,6 +41,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.gangs_whole,
         world.gangs_together,
         world.nodes_not_oversold,
+        world.devices_not_oversold,
         world.queues_within_limits,
         lambda: cohorts_within_sums(snapshot, world.before, world.after),
         world.victims_lawful,
@@ -136,6 +138,12 @@ class _World:
                 yield f"work is placed on {name}, which cannot take any"
             else:
                 yield from _oversold(nodes[name], load)
+
+    def devices_not_oversold(self) -> Iterable[str]:
+        nodes = {node.name: node for node in self.snapshot.nodes if node.devices is not None}
+        if nodes:
+            new = frozenset(admit.workload for admit in self.admits)
+            yield from devices_broken(nodes, self._standing(), new)
 
     def queues_within_limits(self) -> Iterable[str]:
         for name, fr in sorted(self._grown()):
