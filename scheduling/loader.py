@@ -113,6 +113,7 @@ def load(now: datetime | None = None) -> Loaded:
         memory=_memory(last_cycle, doors, now),
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
+        gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
     )
