@@ -1,7 +1,7 @@
 """Laws of standing on nodes, in crowded halls (``yards.py``), restated from the rules alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
@@ -72,11 +72,15 @@ def left(node: Node, resource: str) -> int:
     return whole.get(resource, 0) - node.unmanaged.get(resource, 0)
 
 
+def standing_of(work: Workload) -> tuple[Assignment, ...]:
+    return work.admission.assignments if work.admission else ()
+
+
 def standing(snapshot: Snapshot) -> Iterator[tuple[Workload, PodSet, Assignment]]:
     for work in snapshot.workloads:
-        if work.admission is not None:
-            for pod_set, assignment in zip(work.pod_sets, work.admission.assignments, strict=True):
-                yield work, pod_set, assignment
+        sets = {pod_set.name: pod_set for pod_set in work.pod_sets}
+        for assignment in standing_of(work):
+            yield work, sets[assignment.pod_set], assignment
 
 
 def check_gangs_stand_as_they_asked(random: Random) -> None:
@@ -86,10 +90,37 @@ def check_gangs_stand_as_they_asked(random: Random) -> None:
     for decision in decide(sim.snapshot).decisions:
         if isinstance(decision, Admit):
             work = known[decision.workload]
-            for pod_set, one in zip(work.pod_sets, decision.assignments, strict=True):
-                assert (pod_set.min_count or pod_set.count) <= one.count <= pod_set.count
+            counts = Counter({one.pod_set: one.count for one in decision.assignments})
+            assert_enough(work, counts)
+            sets = {pod_set.name: pod_set for pod_set in work.pod_sets}
+            for one in decision.assignments:
+                pod_set = sets[one.pod_set]
                 assert sum(one.nodes.values()) == (one.count if machines(sim.snapshot, one) else 0)
                 assert_suits(sim.snapshot, pod_set, one)
+
+
+def assert_enough(work: Workload, pods: Mapping[str, int]) -> None:
+    """Every minimum of a gang at once: its own, each role's, whole parts and enough of them."""
+    for one in work.pod_sets:
+        assert pods[one.name] <= one.count
+        least = one.count if work.min_member is None else one.role_minimum or 0
+        if one.min_count is not None:
+            least = one.min_count
+        assert pods[one.name] >= least
+        if one.subgroups is not None:
+            assert pods[one.name] % one.subgroups.size == 0
+            assert pods[one.name] >= one.subgroups.minimum * one.subgroups.size
+    assert sum(pods.values()) >= (work.min_member or 0)
+
+
+def check_no_gang_stands_below_its_minimum(random: Random) -> None:
+    """Not between one and one too few: after any step, whatever was taken or lost its quota."""
+    sim = busy(random)
+    for _ in range(3):
+        sim.step()
+        for work in sim.snapshot.workloads:
+            if work.admission is not None and not work.releasing and not work.part_of:
+                assert_enough(work, Counter({a.pod_set: a.count for a in standing_of(work)}))
 
 
 def machines(snapshot: Snapshot, assignment: Assignment) -> bool:
@@ -109,8 +140,16 @@ def assert_suits(snapshot: Snapshot, pod_set: PodSet, assignment: Assignment) ->
         assert set(assignment.flavors.values()) <= {node.labels["kind"]}
     request = pod_set.topology
     if request is not None and request.mode is TopologyMode.REQUIRED:
-        depth = LEVELS.index(str(request.level)) + 1
-        assert len({tuple(n.labels[level] for level in LEVELS[:depth]) for n in nodes}) <= 1
+        assert len({path(node, str(request.level)) for node in nodes}) <= 1
+    for layer in request.layers if request else ():
+        per: Counter[tuple[str, ...]] = Counter()
+        for node in nodes:
+            per[path(node, layer.level)] += assignment.nodes[node.name]
+        assert all(pods % layer.size == 0 for pods in per.values())
+
+
+def path(node: Node, level: str) -> tuple[str, ...]:
+    return tuple(node.labels[upper] for upper in LEVELS[: LEVELS.index(level) + 1])
 
 
 def check_an_attempt_leaves_every_counter(random: Random) -> None:
@@ -179,6 +218,7 @@ def check_equal_input_equal_placement(random: Random) -> None:
 CHECKS: dict[str, Callable[[Random], None]] = {
     "nothing is taken twice": check_nothing_is_taken_twice,
     "gangs stand as they asked": check_gangs_stand_as_they_asked,
+    "no gang stands below its minimum": check_no_gang_stands_below_its_minimum,
     "an attempt leaves every counter": check_an_attempt_leaves_every_counter,
     "a kept state decides like a fresh one": check_a_kept_state_decides_like_a_fresh_one,
     "equal input, equal placement": check_equal_input_equal_placement,

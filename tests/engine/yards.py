@@ -4,6 +4,7 @@ Where :mod:`tests.engine.rich` is about trees of promises, this is about where p
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from random import Random
 
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, Flavor, Node, Taint, Toleration
@@ -17,6 +18,7 @@ from scheduling.engine.snapshot import (
     Quota,
     ResourceGroup,
     Snapshot,
+    Subgroups,
     TopologyRequest,
     Workload,
 )
@@ -88,11 +90,16 @@ def _queue(dice: Dice, name: str, nodes: tuple[Node, ...]) -> ClusterQueue:
 
 
 def _workload(dice: Dice, number: int) -> Workload:
+    kind = dice.one("plain", "plain", "gang", "group")
     sets = [_pods(dice, "workers")]
-    if dice.now_and_then(3):
+    if dice.now_and_then(3) or kind == "group":
         sets.append(_pods(dice, "leader"))
+    if kind == "group":
+        level = dice.one(*LEVELS)
+        together = TopologyRequest(TopologyMode.REQUIRED, level, group="together")
+        sets = [replace(one, topology=together, min_count=None) for one in sets]
     key = f"w{number:02}"
-    return Workload(
+    work = Workload(
         key,
         key,
         dice.one("a", "b", "alone", "a", "b", "alone", None),
@@ -100,21 +107,43 @@ def _workload(dice: Dice, number: int) -> Workload:
         float(dice.number(0, 4)),
         tuple(sets),
     )
+    return _with_minima(dice, work) if kind == "gang" else work
+
+
+def _with_minima(dice: Dice, work: Workload) -> Workload:
+    """A gang that runs with fewer pods: in all, of a role, in whole parts."""
+    first, *others = work.pod_sets
+    if dice.now_and_then(3):
+        size = dice.number(1, 2)
+        whole = first.count * size
+        least = dice.number(1, first.count)
+        first = replace(first, count=whole, min_count=None, subgroups=Subgroups(size, least))
+        least *= size
+    else:
+        least = dice.number(0, first.count)
+        first = replace(first, min_count=None, role_minimum=least)
+    others = [replace(one, min_count=None, role_minimum=0) for one in others]
+    total = sum(one.count for one in (first, *others))
+    member = dice.number(max(least, 1), total)
+    return replace(work, pod_sets=(first, *others), min_member=member)
 
 
 def _pods(dice: Dice, name: str) -> PodSet:
     requests = {GPU: dice.one(1, 1, 2, 4, 0)}
     if dice.now_and_then(2):
         requests[CPU] = dice.one(500, 2000, 4000)
-    count = dice.number(1, 6)
+    request = _topology(dice)
+    size = max((layer.size for layer in request.layers), default=1) if request else 1
+    count = dice.number(1, 6 // size) * size
+    reducible = size == 1 and dice.now_and_then(8)
     return PodSet(
         name,
         count,
         requests,
         {"kind": dice.one(*KINDS)} if dice.now_and_then(6) else {},
         (TOLERATES,) if dice.now_and_then(2) else (),
-        _topology(dice),
-        min_count=dice.number(1, count) if dice.now_and_then(8) else None,
+        request,
+        min_count=dice.number(1, count) if reducible else None,
         affinity=_affinity(dice) if dice.now_and_then(8) else (),
     )
 
@@ -123,8 +152,12 @@ def _topology(dice: Dice) -> TopologyRequest | None:
     mode = dice.one(None, None, *TopologyMode)
     if mode is None:
         return None
-    level = None if mode is TopologyMode.UNCONSTRAINED else dice.one(*LEVELS)
-    return TopologyRequest(mode, level)
+    depth = dice.number(0, len(LEVELS) - 1)
+    level = None if mode is TopologyMode.UNCONSTRAINED else LEVELS[depth]
+    if not dice.now_and_then(4):
+        return TopologyRequest(mode, level)
+    inner = dice.one(*LEVELS[depth:])
+    return TopologyRequest(mode, level, slice_level=inner, slice_size=dice.number(2, 3))
 
 
 def _affinity(dice: Dice) -> tuple[tuple[Expression, ...], ...]:
