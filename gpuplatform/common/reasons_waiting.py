@@ -157,6 +157,28 @@ BLOCKERS: dict[str, Reason] = {
         ),
         _("It is looked at again at {until}, when enough of them may be stopped."),
     ),
+    "RESERVED": Reason(
+        INFO,
+        _("What is free is promised to a gang in front of it, which starts by {until}."),
+        _("Work that says how long it runs, and ends before, may start in the meantime."),
+        _("What is free is promised to a gang in front of it."),
+    ),
+    "HELD": Reason(
+        INFO,
+        _("Nodes that empty are held for a gang that has waited too long."),
+        _("It is looked at again once that gang has started."),
+    ),
+    "PROMISED": Reason(
+        INFO,
+        _("Room on {nodes} nodes is promised to it: it starts by {until}."),
+        _("The promise holds as long as running work ends when it said that it would."),
+        _("Room is promised to it."),
+    ),
+    "GATHERING": Reason(
+        INFO,
+        _("Nodes that empty are held for it until it has enough."),
+        _("As work has run up to now, that is expected at {until}."),
+    ),
 }
 
 # Why an admission was lost (``admission.md`` 2.1, 2.3).

@@ -47,6 +47,7 @@ def started(made, *gangs: Workload) -> Simulator:
         ([pods(1, name="head"), pods(8)], 5, {"head": 1, "main": 4}),
         ([pods(4, name="a"), pods(4, name="b", role_minimum=3)], 5, {"a": 2, "b": 3}),
         ([pods(4, name="a"), pods(4, name="b", role_minimum=3)], None, {"a": 4, "b": 3}),
+        ([pods(6, name="a", role_minimum=1), pods(5, name="b")], None, {"a": 1, "b": 5}),
         ([pods(8, subgroups=Subgroups(4, 1))], None, {"main": 4}),
         ([pods(8, subgroups=Subgroups(4, 1))], 5, {"main": 8}),
         ([pods(10, subgroups=Subgroups(4, 0))], 1, {"main": 4}),
