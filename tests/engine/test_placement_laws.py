@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from random import Random
 
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 from scheduling.engine.codec import encode_plan
 from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.entries import find_entry
-from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
+from scheduling.engine.machines import GPU, PODS, PODS_PER_NODE, WHOLE, Devices, Node
 from scheduling.engine.plan import Admit
 from scheduling.engine.snapshot import Assignment, PodSet, Snapshot, Workload
 from scheduling.engine.state import State
-from scheduling.engine.terms import TopologyMode
+from scheduling.engine.terms import DeviceLocality, TopologyMode
 from scheduling.engine.tree import QuotaKey
 from tests.engine.simulator import Simulator
 from tests.engine.yards import LEVELS, yard
@@ -52,6 +53,7 @@ def check_nothing_is_taken_twice(random: Random) -> None:
     for _ in range(3):
         sim.step()
         assert list(overloaded(sim.snapshot)) == []
+        assert list(crowded_devices(sim.snapshot)) == []
 
 
 def overloaded(snapshot: Snapshot) -> Iterator[str]:
@@ -65,6 +67,49 @@ def overloaded(snapshot: Snapshot) -> Iterator[str]:
     for (name, resource), amount in sorted(load.items()):
         if amount > left(nodes[name], resource):
             yield f"{name}: {amount} {resource}"
+
+
+def crowded_devices(snapshot: Snapshot) -> Iterator[str]:
+    """Turns and parts of each device add up to no more than one, its memory to what it has."""
+    nodes = {node.name: node for node in snapshot.nodes}
+    time: Counter[tuple[str, int]] = Counter()
+    memory: Counter[tuple[str, int]] = Counter()
+    for work, pod_set, assignment in standing(snapshot):
+        for name, seats in assignment.devices.items():
+            devices = nodes[name].devices
+            assert devices is not None
+            for seat in seats:
+                if not fits_island(pod_set, devices, seat):
+                    yield f"{work.key} stands on {seat} of {name}"
+                for device in seat:
+                    time[name, device] += time_of(pod_set, devices)
+                    memory[name, device] += pod_set.device.memory if pod_set.device else 0
+    for (name, device), taken in time.items():
+        most = nodes[name].devices.memory
+        if taken > 1 or (most is not None and memory[name, device] > most):
+            yield f"{name}: {taken} of device {device}, {memory[name, device]} MiB"
+
+
+def time_of(pod_set: PodSet, devices: Devices) -> Fraction:
+    """The part of a device's time that one pod takes: a turn, its share, or as its memory is."""
+    asked = pod_set.device
+    if asked is not None and asked.share not in (0, WHOLE):
+        return Fraction(asked.share, WHOLE)
+    if asked is None or asked.share or devices.replicas > 1:
+        return Fraction(1, devices.replicas)
+    if devices.memory is None:
+        return Fraction(1)
+    return Fraction(asked.memory * WHOLE // devices.memory, WHOLE)
+
+
+def fits_island(pod_set: PodSet, devices: Devices, seat: tuple[int, ...]) -> bool:
+    """Each device once, as many as asked, and in one island where that is required."""
+    count = pod_set.device.count if pod_set.device else pod_set.requests[GPU]
+    if len(set(seat)) != len(seat) or len(seat) != count:
+        return False
+    require = pod_set.device is not None and pod_set.device.locality is DeviceLocality.REQUIRE
+    islands = devices.islands or (tuple(range(devices.count)),)
+    return not require or any(set(seat) <= set(island) for island in islands)
 
 
 def left(node: Node, resource: str) -> int:
@@ -166,7 +211,7 @@ def check_an_attempt_leaves_every_counter(random: Random) -> None:
     assert counters(state) == before
 
 
-def counters(state: State) -> dict[object, int]:
+def counters(state: State) -> dict[object, object]:
     """Everything that the books count: free room on every node, use of every column."""
     books, found = state.books, {}
     resources = sorted({r for node in state.platform.nodes for r in node.allocatable} | {PODS})
@@ -174,6 +219,7 @@ def counters(state: State) -> dict[object, int]:
         for node in state.platform.nodes:
             for resource in resources:
                 found[name, node.name, resource] = side.room.free(node.name, resource)
+            found[name, node.name, "devices"] = side.room.spare(node.name)
         for key in side.ledger.nodes:
             found |= columns(name, side.ledger, key)
     for key in books.staying.nodes:
@@ -181,7 +227,7 @@ def counters(state: State) -> dict[object, int]:
     return found
 
 
-def columns(name: str, ledger, key: QuotaKey) -> dict[object, int]:
+def columns(name: str, ledger, key: QuotaKey) -> dict[object, object]:
     return {(name, key, fr, "used"): ledger.used(key, fr) for fr in sorted(ledger.columns())} | {
         (name, key, fr, "available"): ledger.available(key, fr) for fr in sorted(ledger.columns())
     }

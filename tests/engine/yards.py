@@ -7,11 +7,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
-from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, Flavor, Node, Taint, Toleration
+from scheduling.engine.machines import (
+    CPU,
+    GPU,
+    MEMORY,
+    PODS,
+    Devices,
+    Flavor,
+    Node,
+    Taint,
+    Toleration,
+)
 from scheduling.engine.machines import Topology as Levels
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
+    DeviceRequest,
     Expression,
     FlavorQuotas,
     PodSet,
@@ -22,7 +33,7 @@ from scheduling.engine.snapshot import (
     TopologyRequest,
     Workload,
 )
-from scheduling.engine.terms import Operator, PlacementPolicy, TopologyMode
+from scheduling.engine.terms import DeviceLocality, Operator, PlacementPolicy, TopologyMode
 from tests.engine.builders import BLOCK, HOST, RACK, RECLAIM_ANY
 from tests.engine.rich import Dice
 
@@ -63,6 +74,8 @@ def _nodes(dice: Dice) -> Iterator[Node]:
 def _node(dice: Dice, number: int, place: Mapping[str, str]) -> Node:
     name = f"n{number:02}"
     gpus = dice.one(2, 4, 4, 8)
+    devices = _devices(dice, gpus)
+    gpus *= devices.replicas if devices else 1
     amounts = {GPU: gpus, CPU: dice.one(4000, 16_000), MEMORY: 64, PODS: dice.one(3, 110)}
     return Node(
         name,
@@ -72,7 +85,26 @@ def _node(dice: Dice, number: int, place: Mapping[str, str]) -> Node:
         ready=not dice.now_and_then(12),
         schedulable=not dice.now_and_then(12),
         unmanaged={GPU: 1, PODS: 1} if dice.now_and_then(6) else {},
+        devices=devices,
     )
+
+
+def _devices(dice: Dice, count: int) -> Devices | None:
+    """Devices that are told apart: in two islands, with memory, shared in turns."""
+    if dice.now_and_then(2):
+        return None
+    half = count // 2
+    islands = (tuple(range(half)), tuple(range(half, count))) if dice.now_and_then(2) else ()
+    return Devices(count, dice.one(None, 40), dice.one(1, 1, 1, 2), islands)
+
+
+def _device(dice: Dice, gpus: int) -> DeviceRequest | None:
+    """Near each other, or a part of one, by its time or by its memory."""
+    if not gpus or not dice.now_and_then(3):
+        return None
+    if gpus == 1 and dice.now_and_then(2):
+        return dice.one(DeviceRequest(1, 500), DeviceRequest(1, 300, 10), DeviceRequest(1, 0, 12))
+    return DeviceRequest(gpus, locality=dice.one(*DeviceLocality))
 
 
 def _queue(dice: Dice, name: str, nodes: tuple[Node, ...]) -> ClusterQueue:
@@ -145,6 +177,7 @@ def _pods(dice: Dice, name: str) -> PodSet:
         request,
         min_count=dice.number(1, count) if reducible else None,
         affinity=_affinity(dice) if dice.now_and_then(8) else (),
+        device=_device(dice, requests[GPU]),
     )
 
 
