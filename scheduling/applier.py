@@ -142,7 +142,8 @@ class _Application:
             assert known.admission is not None
             after = without(known.admission.assignments, decision.pods)
             preemptor = self._rows.get(decision.preemptor or "")
-        gone = self._changed_nodes.intersection(nodes_of(after))
+        grows = isinstance(decision, Grow)
+        gone = grows and self._changed_nodes.intersection(nodes_of(after))
         if workload is None or admission is None or gone or not resize(workload, known, after):
             self.report.stale.append(decision.workload)
             return
@@ -200,13 +201,12 @@ class _Application:
             )
 
     def _tell_grown(self, workload: Workload, known: Known, after: tuple[Assignment, ...]) -> None:
+        """Write that it has more pods, or has those back that went with their node."""
         before = known.admission.assignments if known.admission else ()
-        facts = {
-            "pods": sum(a.count for a in after),
-            "from_pods": sum(a.count for a in before),
-            "gpus": workload.gpus,
-        }
-        lifecycle.tell(workload, "grown", at=self._world.now, facts=facts)
+        pods, had = sum(a.count for a in after), sum(a.count for a in before)
+        facts = {"pods": pods, "from_pods": had, "gpus": workload.gpus}
+        kind = "grown" if pods > had else "mended"
+        lifecycle.tell(workload, kind, at=self._world.now, facts=facts)
 
     def _held_idle(self, key: str) -> dict[str, float]:
         """Return the GPU-hours that were held idle until this one could start, if any."""
@@ -335,7 +335,8 @@ def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
     for row in placed:
         if row.count != left[row.node]:
             row.count = left[row.node]
-            row.save(update_fields=["count"])
+            row.devices = row.devices[: row.count]
+            row.save(update_fields=["count", "devices"])
 
 
 def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
@@ -364,6 +365,7 @@ def _placements(
             flavors=dict(assignment.flavors),
             requests=dict(pod_sets[assignment.pod_set].requests),
             charges=pod_sets[assignment.pod_set].charges,
+            devices=[list(pod) for pod in assignment.devices.get(node, ())],
         )
         for assignment in assignments
         for node, count in (assignment.nodes or {"": assignment.count}).items()

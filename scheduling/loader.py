@@ -36,6 +36,7 @@ from scheduling.past_use import (
 from scheduling.readers import (
     affinity_of,
     cluster_queue_of,
+    device_request_of,
     flavor_of,
     node_of,
     patience_of,
@@ -113,8 +114,10 @@ def load(now: datetime | None = None) -> Loaded:
         memory=_memory(last_cycle, doors, now),
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
+        gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
         patience=patience_of(settings),
+        keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -261,6 +264,7 @@ def _pod_set(row: rows.PodSet) -> PodSet:
         topology=topology_of(row.topology_mode, row.topology_level, layers, row.group),
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),
+        device=device_request_of(row.requests, row.device_locality, row.device_memory_mib),
     )
 
 
@@ -285,6 +289,7 @@ def _admission(row: rows.Admission, placements: Iterable[rows.Placement]) -> Adm
                 count=sum(placement.count for placement in parts),
                 flavors=parts[0].flavors,
                 nodes={part.node: part.count for part in parts if part.node},
+                devices={p.node: tuple(map(tuple, p.devices)) for p in parts if p.devices},
             )
             for name, parts in by_pod_set.items()
         ),

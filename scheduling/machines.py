@@ -18,6 +18,7 @@ from queues.models import User
 from scheduling import charts, services
 from scheduling.forms import ReasonForm
 from scheduling.selectors import findings, flavors, fragments, nodes, reservations
+from scheduling.selectors.devices import device_rows
 from scheduling.specs import NodeRemoval, NodeSpec
 
 
@@ -60,6 +61,7 @@ def _show_node(
 ) -> HttpResponse:
     cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
     context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
+    context["devices"] = device_rows(actor, row.node)
     status = 422 if form.is_bound else 200
     return render(request, "scheduling/node.html", context | more, status=status)
 

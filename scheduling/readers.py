@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from queues import models as promises
 from queues.choices import AdmissionOrder, QuotaSource
 from scheduling import models as rows
+from scheduling.devices import devices_of
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
@@ -18,6 +19,7 @@ from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
+    DeviceRequest,
     Expression,
     FlavorQuotas,
     FlavorResource,
@@ -29,6 +31,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    DeviceLocality,
     Fairness,
     FlavorPreference,
     FlavorSearch,
@@ -41,6 +44,7 @@ from scheduling.engine.terms import (
     Undeclared,
     WithinClusterQueue,
 )
+from scheduling.engine.usage import requested_devices
 from scheduling.routes import Doors
 
 FLAVOR_NOT_FOUND, TOPOLOGY_NOT_FOUND = "FlavorNotFound", "TopologyNotFound"
@@ -119,7 +123,16 @@ def node_of(row: rows.Node) -> Node:
         ready=row.ready,
         schedulable=row.schedulable,
         unmanaged=row.unmanaged,
+        devices=devices_of(row.labels, row.annotations, row.allocatable),
     )
+
+
+def device_request_of(
+    requests: Mapping[str, int], locality: str, memory_mib: int
+) -> DeviceRequest | None:
+    """Return what a pod asks of single devices; None where its requests say it all."""
+    asked = requested_devices(requests, DeviceLocality(locality), memory_mib)
+    return None if asked == requested_devices(requests) else asked
 
 
 # ---- promises --------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
             "subgroup_size",
             "min_subgroups",
             "device_locality",
+            "device_memory_mib",
         )
 
 
@@ -48,7 +49,7 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
 
     class Meta:
         model = Placement
-        fields = ("pod_set", "node", "count", "flavors")
+        fields = ("pod_set", "node", "count", "flavors", "devices")
 
 
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
@@ -203,6 +204,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
         fields = (
             "name",
             "labels",
+            "annotations",
             "taints",
             "capacity",
             "allocatable",
@@ -256,8 +258,9 @@ class PodSetInput(serializers.Serializer[Any]):
     group = serializers.CharField(required=False, max_length=63)
     subgroup = SubgroupInput(required=False)
     device_locality = serializers.ChoiceField(
-        ["any", "prefer-island", "require-island"], required=False
+        ["any", "prefer-island", "restricted", "require-island"], required=False
     )
+    device_memory_mib = serializers.IntegerField(required=False, min_value=0)
 
 
 class WorkloadInput(serializers.Serializer[Any]):

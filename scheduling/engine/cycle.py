@@ -6,6 +6,7 @@ from scheduling.engine.entries import Entry, find_entry, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
+from scheduling.engine.mending import Mending
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.regrowth import has_room
@@ -54,8 +55,10 @@ def advance(state: State, now: float) -> Desk:
     refresh(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
-    _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
-    _drain(desk, _line_up(state))  # 5. head by head, until nobody fits any more
+    mending = Mending(desk)  # (gangs that lost a node come before others of their priority)
+    _place_unmanaged(desk, mending)  # 4. pods outside every queue need nodes but no quota
+    _drain(desk, _line_up(state), mending)  # 5. head by head, until nobody fits any more
+    mending.finish()
     add_surplus(desk)  # 6. gangs get what they ask for above their minima
     desk.close()  # 7. let the books be as decided
     return desk
@@ -81,9 +84,10 @@ def _evict_outgrown(desk: Desk) -> None:
             desk.evict(workload, EvictionReason.OUTGROWN)
 
 
-def _place_unmanaged(desk: Desk) -> None:
+def _place_unmanaged(desk: Desk, mending: Mending) -> None:
     state = desk.state
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
+        mending.before(workload)
         with state.reservations.aside(state.reservations.binding(workload, state.now)):
             entry = find_entry(state, state.asking(workload), None, ())
             if entry is not None and entry.ready:
@@ -104,7 +108,7 @@ def _line_up(state: State) -> dict[str, Walk]:
     return lines
 
 
-def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
+def _drain(desk: Desk, lines: dict[str, Walk], mending: Mending) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
     state = desk.state
     heads = Contest(state)
@@ -114,6 +118,7 @@ def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
     parked: set[object] = set()
     while (workload := heads.pop()) is not None:
         assert workload.queue is not None
+        mending.before(workload)
         desk.work["heads"] += 1
         line = lines[workload.queue]
         moves_on = _consider(desk, workload, line, parked)

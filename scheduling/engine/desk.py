@@ -32,7 +32,7 @@ class Desk:
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
         self._started: dict[str, int] = {}  # key -> its move
         self._grown: dict[str, int] = {}
-        self.lost: frozenset[str] = frozenset()  # gangs that lack pods whose nodes are gone
+        self._kept_free: list[tuple[Workload, tuple[Assignment, ...]]] = []  # nodes alone
         self._stirred: set[QuotaKey] = set()
         self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
@@ -72,7 +72,7 @@ class Desk:
             move = self.moves[place]
             assert isinstance(move, Admit | Grow)
             return move.assignments
-        return gang.admission.assignments if gang.admission else ()
+        return standing(replace(gang, reclaimable={}))
 
     def add(
         self, gang: Workload, gone: tuple[Assignment, ...], added: tuple[Assignment, ...]
@@ -92,6 +92,35 @@ class Desk:
         books.hold(gang, added, books.both)
         books.stay(gang, added)
         self._note_more(gang, whole, borrows)
+
+    def refill(
+        self,
+        gang: Workload,
+        lost: tuple[Assignment, ...],
+        left: tuple[Assignment, ...],
+        added: tuple[Assignment, ...],
+    ) -> None:
+        """Let pods of a broken gang stand elsewhere than on the nodes that are gone."""
+        books = self.state.books
+        self.state.sink(gang)  # nobody takes it in this cycle
+        books.leave(gang, lost)
+        books.drop(gang, lost, (books.now,))
+        whole = joined(gang, left, added)
+        borrows = self._borrows(gang, added, whole)
+        books.hold(gang, added, books.both)
+        books.stay(gang, added)
+        self._note_more(gang, whole, borrows)
+
+    def lose(self, gang: Workload, pods: tuple[Assignment, ...]) -> None:
+        """Give up pods without which the gang runs on: their nodes are gone."""
+        self.state.sink(gang)
+        self.state.books.leave(gang, pods)
+        self.moves.append(Shrink(gang.key, EvictionReason.NODE_FAILURES, pods))
+
+    def keep_free(self, piece: Workload, nodes: tuple[Assignment, ...]) -> None:
+        """Keep room on nodes for the rest of this cycle; its quota is held already."""
+        self.state.books.soon.room.stand(piece, nodes)
+        self._kept_free.append((piece, nodes))
 
     def _note_more(
         self, gang: Workload, whole: tuple[Assignment, ...], borrows: Mapping[str, int]
@@ -224,6 +253,8 @@ class Desk:
         state = self.state
         for workload, assignments in self._reserved:
             state.books.drop(workload, assignments, state.books.coming)
+        for piece, nodes in self._kept_free:
+            state.books.soon.room.stand(piece, nodes, sign=-1)
         state.wards.settle()
         for move in self.moves:
             match move:

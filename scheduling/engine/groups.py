@@ -1,7 +1,7 @@
 """Pod sets of one group: a leader with its workers, or all roles of a job, in one domain.
 
 Among the domains in which everybody has room, the rule is the one for a single pod set
-(``nearness.py``): the closest tier, in it the fewest domains and the least room left over.
+(``search.py``): the closest tier, in it the fewest domains and the least room left over.
 Inside a domain the most demanding pod set is placed first and the others beside it. Where that
 leaves somebody out, the others go first, pod by pod where they cost it least: so a leader and
 its workers are placed wherever there is a way (``FORMAT.md`` 10.6).
@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from scheduling.engine.capacity import Rooms
-from scheduling.engine.nearness import Places, Wish, Wood
-from scheduling.engine.slices import at_depth
+from scheduling.engine.company import Domain, Places, at_depth, grown
+from scheduling.engine.slices import grain_of
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.standing_room import StandingRoom
-from scheduling.engine.survivors import rejoin
+from scheduling.engine.survivors import Wish, rejoin
 from scheduling.engine.topology import Path
 
 MOST_COMPARED = 16  # domains of one tier in which the whole group fits
@@ -31,26 +31,28 @@ def place_group(rooms: Rooms, members: Sequence[Member]) -> Placed | None:
 
     Cost: O(hosts x levels) for each tier and member, plus the hosts of the domains tried.
     """
-    woods = [Wood(ground.capacity, wish.layers) for ground, wish in members]
-    first = members[0][1]
-    lowest = first.depth if first.must and first.depth else 1
-    deepest = min((wood.deepest for wood in woods), default=0)
-    for tier in range(deepest, lowest - 1, -1):
-        found = _in_tier(rooms, members, woods, tier)
+    roots = [grown(room.capacity, grain_of(wish.layers)) for room, wish in members]
+    required = members[0][1].level
+    for tier in range(_deepest(members), max(1, required) - 1, -1):
+        found = _in_tier(rooms, members, roots, tier)
         if found is not None:
             return found
-    if first.must:
+    if required:
         return None
     return _Inside(rooms, members, ()).place()
 
 
+def _deepest(members: Sequence[Member]) -> int:
+    return max((len(path) for room, _ in members for path in room.capacity), default=0)
+
+
 def _in_tier(
-    rooms: Rooms, members: Sequence[Member], woods: Sequence[Wood], tier: int
+    rooms: Rooms, members: Sequence[Member], roots: Sequence[Domain], tier: int
 ) -> Placed | None:
     """Return the best of the placements in one domain of a tier."""
     best: tuple[tuple[tuple[int, ...], int, Path], Placed] | None = None
     compared = 0
-    for room, path in _candidates(members, woods, tier):
+    for room, path in _candidates(members, roots, tier):
         placed = _Inside(rooms, members, path).place()
         if placed is None:
             continue
@@ -64,10 +66,10 @@ def _in_tier(
 
 
 def _candidates(
-    members: Sequence[Member], woods: Sequence[Wood], tier: int
+    members: Sequence[Member], roots: Sequence[Domain], tier: int
 ) -> list[tuple[int, Path]]:
     """Return the domains in which each member by itself has room, the snuggest first."""
-    rooms = [{d.path: d.room for d in at_depth(wood.root, tier)} for wood in woods]
+    rooms = [{d.path: d.room for d in at_depth(root, tier)} for root in roots]
     counts = [wish.count for _, wish in members]
     common = set(rooms[0]).intersection(*rooms[1:])
     return sorted(
@@ -125,7 +127,7 @@ class _Inside:
         room, wish = self._members[index]
         kept = self._standing(found)
         capacity = room.again(self._capacity[index], kept)
-        return rejoin(capacity, {} if wish.layers else kept, replace(wish, must=False))
+        return rejoin(capacity, {} if wish.layers else kept, replace(wish, level=0))
 
     def _standing(self, found: Mapping[int, Assignment]) -> Counter[Path]:
         paths = self._members[0][0].paths

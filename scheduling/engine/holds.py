@@ -27,6 +27,7 @@ class Holds:
     def __init__(self, state: State, moves: Iterable[Move] = ()) -> None:
         self._state, self._rivals = state, Rivals(state, moves)
         self.instants = [claim.expires_at for claim in state.claims.standing()]
+        self.instants += state.losses.instants(state.now)
         starts = (state.reservations[key].starts_at for key in state.reservations)
         self.instants += [at for at in starts if at > state.now]
 

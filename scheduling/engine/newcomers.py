@@ -19,8 +19,9 @@ from scheduling.engine.gangs import counted, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.usage import paired
 
-MAX_TURNS = 16  # for one gang
-MAX_SEATINGS = 2048  # gangs lifted or seated, of one cycle
+MAX_TURNS = 16  # for one gang, from each of two orders
+MAX_SEATINGS = 2048  # gangs lifted or seated in one cycle
+MAX_LOOKS = 400_000  # the same, times the nodes of the cluster
 
 
 class Ease(NamedTuple):
@@ -53,6 +54,7 @@ class Newcomers:
         self._largest: Counter[str] = Counter()  # what the largest node has of each resource
         for node in books.atlas.nodes.values():
             self._largest |= Counter(node.allocatable)
+        self._most = min(MAX_SEATINGS, MAX_LOOKS // max(1, len(books.atlas.nodes)))
         self.seatings = 0
 
     def open(self) -> None:
@@ -75,7 +77,7 @@ class Newcomers:
 
         It must fit in quota as things are; ``pinned`` holds the flavors that it must take, by
         pod set. Cost: at most 2 x ``MAX_TURNS`` times as many placements as there are newcomers,
-        and ``MAX_SEATINGS`` in one cycle.
+        and ``MAX_SEATINGS`` in one cycle, fewer where there are many nodes.
         """
         if not self._afford(len(self._guests) + 1):
             return None
@@ -96,7 +98,7 @@ class Newcomers:
         return Seating(own, moved)
 
     def _afford(self, seatings: int) -> bool:
-        if not self._guests or self.seatings + seatings > MAX_SEATINGS:
+        if not self._guests or self.seatings + seatings > self._most:
             return False
         self.seatings += seatings
         return True

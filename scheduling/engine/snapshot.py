@@ -170,13 +170,16 @@ class Expression:
 class DeviceRequest:
     """What one pod asks of each of ``count`` devices of its node.
 
-    ``share``: thousandths of the device's time; ``memory``: MiB of it.
+    ``share``: thousandths of the device's time; ``WHOLE`` is a whole GPU, and one turn where
+    devices are shared in turns; 0: as much as its memory is of the device's. ``memory``: MiB of
+    it. ``alone``: nobody else on the device, even where it is shared in turns.
     """
 
     count: int
     share: int = WHOLE
     memory: int = 0
     locality: DeviceLocality = DeviceLocality.ANY
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +253,7 @@ class Workload:
 
     ``queue`` None: outside every queue; placed without quota, never preempts nor is preempted.
     ``blocked`` is the code of a reason, known from the rows, that keeps it out of the cycle
-    (missing or stopped local queue, foreign namespace), or "".
+    (missing or stopped local queue, foreign namespace), or ""; running work gets no more then.
     ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
     ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
     ``last_checkpoint_at``: up to when its progress is safe; None: since its start nothing is.
@@ -260,8 +263,7 @@ class Workload:
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
-    ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
-    sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
+    ``part_of``: the key of the running gang from which these pods were taken; "": own work.
     ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
     save what it has, None: it does not say. Neither decides anything (``widening.py``).
     """
@@ -330,7 +332,8 @@ class Memory:
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
     ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
     LocalQueue behind which usage decides. ``held_less`` is how many pods of each pod set those
-    workloads hold that hold fewer than they were admitted with.
+    workloads hold that hold fewer than they were admitted with. ``absent``: since when nodes on
+    which work stands have been away.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -340,6 +343,7 @@ class Memory:
     consumption: Mapping[str, Consumed] = field(default_factory=dict)
     held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     reservations: tuple[Reservation, ...] = ()
+    absent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +376,9 @@ class Snapshot:
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
+    ``gang_grace_s``: how long gangs that lost a node keep their place; negative: for ever.
+    ``keeps_for_gpus``: pods that ask for no GPU get of a GPU node only what its free GPUs do not
+    need; else they come to such nodes last.
     """
 
     now: float
@@ -386,5 +393,7 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
+    gang_grace_s: float = 60.0
     patience: Patience = PATIENT
     shapes: tuple[Recent, ...] = ()
+    keeps_for_gpus: bool = False

@@ -24,6 +24,7 @@ from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
+from scheduling.engine.losses import Losses
 from scheduling.engine.newcomers import Newcomers
 from scheduling.engine.partial import smallest
 from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by, split
@@ -78,6 +79,7 @@ class State:
         self.forecasts = 0  # earliest starts looked for
         self.replaced: set[str] = set()  # in the cycle that is under way
         self.yields = Yields(snapshot.memory.held_less)
+        self.losses = Losses(self.atlas.nodes, snapshot.gang_grace_s, snapshot.memory.absent)
         self.circular = cohorts_in_cycles(platform.cohorts)
         self.wards = Wards(platform, tree, self.atlas)
         self.lines = Lines()
@@ -116,6 +118,7 @@ class State:
             consumption,
             less,
             self.reservations.standing(),
+            dict(self.losses.since),
         )
 
     def asking(self, workload: Workload) -> Workload:
@@ -215,8 +218,13 @@ class State:
             heapq.heappush(self._shelters, (safe_until(queue, workload), queue.name))
 
     def _rise(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
-        """Let a workload be somebody's possible victim, its surplus piece by piece."""
-        parts = [self.intern(part) for part in split(workload)]
+        """Let a workload be somebody's possible victim, its surplus piece by piece.
+
+        While pods of it are away nobody knows what of it is surplus.
+        """
+        self.losses.add(workload)
+        whole = workload.key in self.losses
+        parts = [workload] if whole else [self.intern(part) for part in split(workload)]
         if len(parts) == 1:
             self.running.add(workload, self.books.charge(workload, held))
         else:
@@ -231,6 +239,7 @@ class State:
         for part in self.books.parts.forget(workload.key) or (workload,):
             self.running.remove(part)
         self.lacking.discard(workload.key)
+        self.losses.remove(workload.key)
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -263,6 +272,7 @@ class State:
         self.now = self.preemptor.now = now
         self.regime.history.open(now)
         self.doors.open(now)
+        self.losses.open(now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
         while self._shelters and self._shelters[0][0] <= now:

@@ -53,6 +53,8 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "growth_asked": gettext("Asks for more pods"),
         "grown": gettext("Grew"),
         "pods_finished": gettext("Some pods are over"),
+        "mended": gettext("Lost pods run elsewhere"),
+        "members_lost": gettext("Lost pods with their node"),
         "surplus_taken": gettext("Lost pods above its minimum"),
         "surplus_left": gettext("The pods that were taken have left"),
     }
@@ -86,6 +88,9 @@ def _numbers(event: WorkloadEvent) -> str:
     elif isinstance(pods, int) and facts.get("from_pods"):
         words = gettext("From %(before)s to %(n)d pods.")
         parts.append(words % {"before": facts["from_pods"], "n": pods})
+    if isinstance(lost := facts.get("lost"), list) and lost:
+        words = gettext("On %(names)s. The others keep their place for a while.")
+        parts.append(words % {"names": ", ".join(lost)})
     if isinstance(taken := facts.get("taken"), int):
         parts.append(ngettext("%(n)d pod.", "%(n)d pods.", taken) % {"n": taken})
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):

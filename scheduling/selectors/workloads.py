@@ -23,6 +23,7 @@ from scheduling.engine.terms import PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
+from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
 from scheduling.selectors.nodes import read_places
@@ -120,6 +121,7 @@ class Slot(NamedTuple):
     pods: int
     gpus: int
     pod_set: str
+    devices: str = ""  # the numbers of each pod's GPUs, where the node tells them apart
 
 
 class Ahead(NamedTuple):
@@ -163,6 +165,11 @@ class Story:
     def is_impossible(self) -> bool:
         """Return whether it waits for nothing that could come."""
         return is_impossible(self.workload)
+
+    @property
+    def names_devices(self) -> bool:
+        """Return whether any of its nodes tells GPUs apart."""
+        return any(slot.devices for slot in self.slots)
 
     @property
     def is_over(self) -> bool:
@@ -314,6 +321,7 @@ def _slots(placements: Iterable[Placement]) -> list[Slot]:
             p.count,
             p.count * int(p.requests.get(GPU, 0)),
             p.pod_set,
+            numbers_of(p.devices),
         )
         for p in placed
     ]

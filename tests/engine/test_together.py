@@ -301,3 +301,47 @@ def test_t6_a_an_impossible_gang_in_one_rack_names_what_fits() -> None:
     ((code, numbers),) = never(world().topology().nodes(8, 2), pods(3, 2, topology=required(RACK)))
     assert code is DiagnosticCode.NEVER_FITS_TOPOLOGY
     assert (numbers["largest_pods"], numbers["pods"], numbers["largest"]) == (2, 3, 4)
+
+
+# ---- gangs, sizes ----------------------------------------------------------------------------
+def test_surplus_comes_in_whole_slices_beside_those_that_stand() -> None:
+    made = cluster(n1=4, n2=3, n3=4, n4=4, n5=8).queue("cq", 64)
+    request = sliced(TopologyMode.REQUIRED, BLOCK, (RACK, 4))
+    made.pending("g", "cq", pods(20, 1, topology=request), min_member=4)
+    plan = decide(made.build())
+    assert violations(made.build(), plan) == ()
+    (decision,) = (d for d in plan.decisions if isinstance(d, Admit))
+    assert nodes_of(decision) == [{"n1": 4, "n3": 4, "n4": 4}]
+
+
+def test_surplus_of_a_role_without_pods_joins_its_group() -> None:
+    request = grouped(TopologyMode.REQUIRED, RACK)
+    made = cluster(n1=4, n2=1, n3=4).queue("cq", 64)
+    roles = (
+        pods(4, 1, "work", topology=request, role_minimum=4),
+        pods(2, 1, "help", topology=request, role_minimum=0),
+    )
+    snapshot = made.pending("g", "cq", *roles, min_member=4).build()
+    plan = decide(snapshot)
+    assert violations(snapshot, plan) == ()
+    (decision,) = (d for d in plan.decisions if isinstance(d, Admit))
+    assert nodes_of(decision) == [{"n1": 4}, {"n2": 1}]
+
+
+def test_whoever_is_content_with_less_gets_whole_slices() -> None:
+    made = cluster(n1=4, n2=3, n3=4).queue("cq", 64)
+    request = sliced(TopologyMode.PREFERRED, BLOCK, (RACK, 4))
+    made.pending("g", "cq", pods(16, 1, min_count=4, topology=request))
+    decision = one_decision(made)
+    assert isinstance(decision, Admit)
+    assert [a.count for a in decision.assignments] == [8]
+
+
+def test_a_grown_copy_stands_near_its_original() -> None:
+    made = cluster(n1=4, n2=1, n3=1, n5=4).queue("cq", 64)
+    mine = pods(4, 1, topology=PREFERS)
+    made.running("old", "cq", mine, on={"h100-node-01": 4})
+    made.pending("new", "cq", replace(mine, count=6), replaces="old")
+    made.node_list[0] = node(1, 4)
+    decision = one_decision(made)
+    assert nodes_of(decision) == [{"n1": 4, "n2": 1, "n3": 1}]

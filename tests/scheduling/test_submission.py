@@ -161,10 +161,6 @@ WARNED: list[tuple[Mapping[str, Any], str]] = [
     ({"max_retries": 3}, "max_retries"),
     ({"max_execution_time_s": 60}, "max_execution_time_s"),
     ({"checkpoint_interval_s": 60}, "checkpoint_interval_s"),
-    (
-        {"pod_sets": (replace(ONE, device_locality="require-island"),)},
-        "pod_sets[0].device_locality",
-    ),
 ]
 
 
