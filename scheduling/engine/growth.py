@@ -95,48 +95,52 @@ def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
     return joining(replace(pod_set, count=pod_set.count - kept.count), kept, atlas)
 
 
-def joining(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
-    """Return pods that join those that are kept: their flavors, their domain, and near them."""
-    return replace(
-        pod_set,
-        flavors=kept.flavors,
-        affinity=_near(pod_set, kept, atlas),
-        beside=kept.nodes if pod_set.topology else {},
-    )
-
-
 def beside(
     gang: Workload, held: Mapping[str, Assignment], more: Mapping[str, int], atlas: Atlas
 ) -> Workload:
     """Return further pods of a gang as waiting work: ``more`` of each role.
 
-    They join those that are ``held``, by role: of their role, else of its group.
+    They must get the flavors of those that are ``held``, by role, and stand in their domain
+    where pods must stand together, near them where pods should.
     """
     work = with_counts(gang, more)
     pod_sets = tuple(
-        joining(p, mates, atlas) if (mates := _mates(p, gang, held)) else p for p in work.pod_sets
+        p if (whom := _joined_by(p, gang, held)) is None else joining(p, whom, atlas)
+        for p in work.pod_sets
     )
     piece = replace(work, key=f"{gang.key}~more", pod_sets=pod_sets, admission=None)
     return replace(piece, reclaimable={}, part_of=gang.key)
 
 
-def _mates(pod_set: PodSet, gang: Workload, held: Mapping[str, Assignment]) -> Assignment | None:
+def _joined_by(
+    pod_set: PodSet, gang: Workload, held: Mapping[str, Assignment]
+) -> Assignment | None:
     """Return whom further pods join: those of their role, else those of its group."""
-    group = pod_set.topology.group if pod_set.topology else ""
-    if pod_set.name in held or not group:
-        return held.get(pod_set.name)
+    own, group = held.get(pod_set.name), pod_set.topology.group if pod_set.topology else ""
+    if not group or (own is not None and own.nodes):
+        return own
     mates = {p.name for p in gang.pod_sets if p.topology and p.topology.group == group}
-    others = [one for name, one in sorted(held.items()) if name in mates]
-    if not others:
+    standing = [one for name, one in sorted(held.items()) if name in mates]
+    if not standing:
         return None
     nodes: Counter[str] = Counter()
-    for one in others:
+    for one in standing:
         nodes.update(one.nodes)
-    flavors = {r: flavor for one in others for r, flavor in one.flavors.items()}
+    flavors = {r: flavor for one in standing for r, flavor in one.flavors.items()}
     return Assignment(pod_set.name, nodes.total(), flavors, dict(sorted(nodes.items())))
 
 
-def _near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
+def joining(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
+    """Return pods that join those that are kept: their flavors, their domain, and near them."""
+    return replace(
+        pod_set,
+        flavors=kept.flavors,
+        affinity=near(pod_set, kept, atlas),
+        beside=kept.nodes if pod_set.topology else {},
+    )
+
+
+def near(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> tuple[Term, ...]:
     """Return the affinity that keeps further pods in the required domain of the others."""
     request = pod_set.topology
     nodes = [atlas.nodes[name] for name in sorted(kept.nodes) if name in atlas.nodes]

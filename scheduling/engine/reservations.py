@@ -55,6 +55,12 @@ def elder_from(patience: Patience, workload: Workload) -> float:
 _NOTHING_ASIDE = nullcontext()
 
 
+def idle_gpu_hours(one: Reservation, now: float) -> float:
+    """Return how much a reservation has held idle up to ``now``: a cost of its gang's team."""
+    more = one.idle_gpus * max(0.0, now - one.counted_at)
+    return (one.idle_gpu_seconds + more) / 3600.0
+
+
 class Reservations:
     """The reservations in force, charged to the ``soon`` account.
 

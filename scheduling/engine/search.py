@@ -7,7 +7,8 @@ least over. Whether there is any such domain is answered from counters alone. Wh
 slices, all of it counts in whole ones (``slices.py``).
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from scheduling.engine.sharing import share_out
@@ -18,6 +19,7 @@ from scheduling.engine.views import View
 WEIGHED = 32  # domains of one tier that are weighed, the tightest first
 
 Placed = dict[int, int]  # pods by number of the node
+Parcel = tuple[tuple[int, ...], int]  # domains of one level, and the pods that they share
 
 
 def together(view: View, count: int, level: int, grain: Grain = ()) -> Placed | None:
@@ -94,11 +96,21 @@ def tightest(view: View, tally: Tally, level: int, count: int) -> int | None:
 
 def _weight(tally: Tally, level: int, domain: int, count: int) -> tuple[int, int]:
     """Return how many domains of the last level, and how many hosts, the pods would need."""
-    if level == tally.domains.depth:
-        return 1, _hosts(tally.hosts[domain], count)
-    parts = _shares(tally, level, domain, count)
-    weights = [_weight(tally, level + 1, part, share) for part, share in parts.items()]
-    return sum(leaves for leaves, _ in weights), sum(hosts for _, hosts in weights)
+    leaves = hosts = 0
+    for domains, pods in _parcels(tally, level, domain, count):
+        leaves += len(domains)
+        hosts += _hosts(_together(tally, domains), pods)
+    return leaves, hosts
+
+
+def _together(tally: Tally, domains: Sequence[int]) -> Mapping[int, int]:
+    """Return how many hosts of these domains of the last level hold how many pods."""
+    if len(domains) == 1:
+        return tally.hosts[domains[0]]
+    found: Counter[int] = Counter()
+    for domain in domains:
+        found.update(tally.hosts[domain])
+    return found
 
 
 def _hosts(hosts: Mapping[int, int], count: int) -> int:
@@ -115,18 +127,31 @@ def _hosts(hosts: Mapping[int, int], count: int) -> int:
 
 def inside(view: View, tally: Tally, level: int, domain: int, count: int) -> Placed:
     """Share the pods out in a domain that can hold them."""
-    if level == tally.domains.depth:
-        hosts = tally.domains.parts[level][domain]
-        rooms = {number: pods for number in hosts if (pods := tally.pods(number))}
-        view.looked(len(hosts))
-        return share_out(rooms, count, lambda number: (view.demerit(number), number))
     placed: Placed = {}
-    for part, share in _shares(tally, level, domain, count).items():
-        placed.update(inside(view, tally, level + 1, part, share))
+    for domains, pods in _parcels(tally, level, domain, count):
+        hosts = [n for one in domains for n in tally.domains.parts[-1][one]]
+        rooms = {number: room for number in hosts if (room := tally.pods(number))}
+        view.looked(len(hosts))
+        placed |= share_out(rooms, pods, lambda number: (view.demerit(number), number))
     return placed
 
 
-def _shares(tally: Tally, level: int, domain: int, count: int) -> dict[int, int]:
-    rooms = tally.rooms[level + 1]
-    parts = tally.domains.parts[level][domain]
-    return share_out({part: rooms[part] for part in parts if rooms[part]}, count)
+def _parcels(tally: Tally, level: int, domain: int, count: int) -> list[Parcel]:
+    """Share the pods out among domains of the last level, step by step.
+
+    The parts of all domains that were chosen compete, as long as pods may be moved from one
+    domain to another; where that would cut slices each domain keeps its pods.
+    """
+    parcels: list[Parcel] = [((domain,), count)]
+    for below in range(level + 1, tally.domains.depth + 1):
+        further: list[Parcel] = []
+        rooms, parts = tally.rooms[below], tally.domains.parts[below - 1]
+        for domains, pods in parcels:
+            found = {part: rooms[part] for one in domains for part in parts[one] if rooms[part]}
+            shares = share_out(found, pods)
+            if tally.grain(below) == tally.grain(below + 1):
+                further.append((tuple(shares), pods))
+            else:
+                further += [((part,), share) for part, share in shares.items()]
+        parcels = further
+    return parcels

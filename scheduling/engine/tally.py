@@ -16,8 +16,7 @@ class Tally:
 
     def __init__(self, domains: Domains, grain: Grain = ()) -> None:
         self.domains = domains
-        self._grain = tuple(grain_at(grain, level) for level in range(domains.depth + 1))
-        self._host_grain = grain_at(grain, domains.depth + 1)
+        self._grain = tuple(grain_at(grain, level) for level in range(domains.depth + 2))
         self.rooms = [[0] * len(names) for names in domains.paths]
         self.hosts: list[dict[int, int]] = [{} for _ in domains.paths[-1]]
         self._pods = dict.fromkeys(domains.of[-1], 0)  # by number, as counted
@@ -29,7 +28,7 @@ class Tally:
     def count(self, numbers: Iterable[int], fits: Mapping[int, int], holes: Sequence[int]) -> None:
         """Count these nodes anew; each holds as many pods as fit in its hole."""
         leaf_of, counted, rooms = self.domains.of[-1], self._pods, self._raw[-1]
-        grain = self._host_grain
+        grain = self._grain[-1]
         touched: set[int] = set()
         for number in numbers:
             was, now = counted.get(number), fits[holes[number]]
@@ -63,6 +62,10 @@ class Tally:
                     break
                 rooms[level][domain] = room
                 self._dirty[level].add(domain)
+
+    def grain(self, level: int) -> int:
+        """Return the grain of a level; behind the last one that of the hosts."""
+        return self._grain[level]
 
     def pods(self, number: int) -> int:
         """Return how many pods a node inside the topology can hold, in whole grains."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -300,3 +301,23 @@ def test_a_room_counts_what_can_be_handed_down() -> None:
     root = grown(rooms, (8, 8, 4))
     assert root.room == 8
     assert [(domain.path, domain.room) for domain in root.children] == [(("a",), 8), (("b",), 0)]
+
+
+@pytest.mark.long
+def test_across_racks_hardly_any_gang_uses_more_domains_than_it_must() -> None:
+    """The fewest racks are taken before anybody asks how many hosts they need (ADR 19)."""
+    missed = seen = 0
+    for seed in range(400):
+        random = Random(seed)
+        names = random.sample(["".join(parts) for parts in product("ab", "012", "xy")], 8)
+        rooms = {name: random.randint(0, 3) for name in names}
+        layers = random.choice([(), (SliceLayer(RACK, 2),)])
+        wish = Wish(random.randrange(4, 11, 2), layers, PREFER, RACK)
+        placed = place(rooms, wish)
+        if placed is not None and tier(placed) < DEPTHS[RACK]:
+            seen += 1
+            best = min((-tier(other), *used(other)) for other in every(rooms, wish))
+            assert -tier(placed) == best[0]
+            missed += (-tier(placed), *used(placed)) != best
+    assert seen > 150
+    assert missed / seen < 0.08
