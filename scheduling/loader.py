@@ -36,8 +36,10 @@ from scheduling.past_use import (
 from scheduling.readers import (
     affinity_of,
     cluster_queue_of,
+    device_request_of,
     flavor_of,
     node_of,
+    patience_of,
     read_cohorts,
     read_quotas,
     read_topologies,
@@ -114,6 +116,8 @@ def load(now: datetime | None = None) -> Loaded:
         usage_decay=USAGE_DECAY,
         gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
+        keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
+        patience=patience_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -236,6 +240,7 @@ def _workload(
         version=row.version,
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        duration_s=row.expected_duration_s or row.max_execution_time_s,  # a limit, for want of one
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,
@@ -259,6 +264,7 @@ def _pod_set(row: rows.PodSet) -> PodSet:
         topology=topology_of(row.topology_mode, row.topology_level, layers, row.group),
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),
+        device=device_request_of(row.requests, row.device_locality, row.device_memory_mib),
     )
 
 
@@ -283,6 +289,7 @@ def _admission(row: rows.Admission, placements: Iterable[rows.Placement]) -> Adm
                 count=sum(placement.count for placement in parts),
                 flavors=parts[0].flavors,
                 nodes={part.node: part.count for part in parts if part.node},
+                devices={p.node: tuple(map(tuple, p.devices)) for p in parts if p.devices},
             )
             for name, parts in by_pod_set.items()
         ),

@@ -17,7 +17,8 @@ from queues.access import Actor, actor_of, require
 from queues.models import User
 from scheduling import charts, services
 from scheduling.forms import ReasonForm
-from scheduling.selectors import findings, flavors, fragments, nodes
+from scheduling.selectors import findings, flavors, fragments, nodes, reservations
+from scheduling.selectors.devices import device_rows
 from scheduling.specs import NodeRemoval, NodeSpec
 
 
@@ -35,6 +36,7 @@ def nodes_page(request: HttpRequest) -> HttpResponse:
         "blocks": nodes.blocks_of(rows),
         "legend": nodes.legend_of(rows),
         "sentence": findings.nodes_sentence(rows, pieces),
+        "reserved": reservations.reservation_rows(actor),
         "views": [fragments.FragmentView(piece) for piece in pieces],
         "fragments_finding": fragments.fragments_sentence(pieces),
         "fragments_head": charts.fragments_head(),
@@ -59,6 +61,7 @@ def _show_node(
 ) -> HttpResponse:
     cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
     context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
+    context["devices"] = device_rows(actor, row.node)
     status = 422 if form.is_bound else 200
     return render(request, "scheduling/node.html", context | more, status=status)
 

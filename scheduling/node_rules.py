@@ -7,6 +7,7 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.problems import Problem
 from queues import labels
 from queues.rules.words import check_amount, check_label_key, check_labels, check_name
+from scheduling.devices import faults_of
 from scheduling.specs import NodeSpec
 
 # A flavor with a topology: the labels of its nodes, and the labels of its levels.
@@ -25,6 +26,8 @@ def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
         if not labels.is_label_value(str(taint.get("value") or "")):
             yield _one_of(f"taints[{index}].value", str(taint["value"]), ("a label value",))
     yield from _check_pools(spec, pools)
+    for fault in faults_of(spec.labels, spec.annotations, spec.allocatable):
+        yield _problem(fault.path, "BAD_GPU_FACTS", cause=fault.cause, **fault.numbers)
     for path, amounts in (("capacity", spec.capacity), ("allocatable", spec.allocatable)):
         for resource, amount in amounts.items():
             yield from check_label_key(resource, f"{path}[{resource[:64]}]")

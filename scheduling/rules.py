@@ -16,20 +16,22 @@ from gpuplatform.common.quantities import INT64_MAX, nearest_resource
 from queues import labels
 from queues.rules.words import check_amount, check_label_key, check_labels, check_name
 from scheduling.charging import charges_of
+from scheduling.device_rules import check_devices, with_real_names
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, Workload
-from scheduling.engine.terms import StopPolicy
+from scheduling.engine.terms import DeviceLocality, StopPolicy
 from scheduling.gang_rules import check_gang, roles_of
 from scheduling.minima import has_minima, with_minima
-from scheduling.readers import affinity_of, tolerations_of, topology_of
+from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
 from scheduling.specs import PodSetSpec, WorkloadSpec, subject_of
 from scheduling.topology_rules import check_levels, check_together
 from scheduling.world import World
 
 MOST_POD_SETS = 18
 MOST_PODS = 100_000
-LOCALITIES = ("any", "prefer-island", "require-island")
+LOCALITIES = tuple(locality.value for locality in DeviceLocality)
+UNDECLARED = ("UndeclaredResource", "OtherGpus")  # causes: the queue has no quota for it
 ON_FAILURE = ("restart", "fail", "keep")
 # What a site may accept as blocked: it is well formed, and cannot run as things are.
 IMPOSSIBLE = frozenset(
@@ -38,6 +40,7 @@ IMPOSSIBLE = frozenset(
         "NEVER_FITS_CLUSTER",
         "NEVER_FITS_TOPOLOGY",
         "NEVER_FITS_NODE",
+        "NEVER_FITS_ISLAND",
         "FLAVOR_MISMATCH",
         "UNCOVERED_RESOURCE",
         "TAINT_NOT_TOLERATED",
@@ -59,8 +62,8 @@ WELL_KNOWN = frozenset(
 
 
 def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
-    """Return the spec with each topology level spelled as the node label that it means."""
-    queue = world.cluster_queue_of(spec)
+    """Return the spec with levels and resources spelled as nodes and queues spell them."""
+    spec, queue = with_real_names(spec), world.cluster_queue_of(spec)
 
     def label(level: str) -> str:
         return world.level_of(level, queue) or level
@@ -80,14 +83,15 @@ def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
 
     Feasibility is only judged for a spec of sound shape.
     """
-    subject = subject_of(spec)
+    subject, said = subject_of(spec), list(check_devices(spec, world))
+    spec = with_real_names(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
     shape += check_gang(spec)
     shape += [*_priority(spec, world), *check_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
     found = [] if broken else _feasible(spec, world)
-    return [*shape, *found, *_resources(spec, world), *_not_honoured(spec)]
+    return [*shape, *said, *found, *_resources(spec, world), *_not_honoured(spec)]
 
 
 def _sizes(shape: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -249,6 +253,7 @@ def _engine_pod_set(spec: PodSetSpec) -> PodSet:
         ),
         affinity=affinity_of(spec.affinity),
         charges=charges_of(spec.requests),
+        device=device_request_of(spec.requests, spec.device_locality, spec.device_memory_mib),
     )
 
 
@@ -273,7 +278,7 @@ def _feasible(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
 
 def _diagnostic(finding: Finding) -> Diagnostic:
     code, numbers = finding.code.value, dict(finding.numbers)
-    if numbers.get("cause") == "UndeclaredResource":
+    if numbers.get("cause") in UNDECLARED:
         code = "UNCOVERED_RESOURCE"
     return Diagnostic(code, finding.subject, "pod_sets", numbers)
 
@@ -304,7 +309,6 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
         path = f"pod_sets[{index}]"
         paths += [
             (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
-            (f"{path}.device_locality", pod_set.device_locality != "any"),
         ]
     for path, asked in paths:
         if asked:

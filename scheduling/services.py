@@ -262,6 +262,7 @@ def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
         "subgroup_size": spec.subgroup.size if spec.subgroup else None,
         "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,
         "device_locality": spec.device_locality,
+        "device_memory_mib": spec.device_memory_mib,
     }
 
 
@@ -296,6 +297,7 @@ def describe_node(row: Node) -> NodeSpec:
     return NodeSpec(
         name=row.name,
         labels=row.labels,
+        annotations=row.annotations,
         taints=tuple(row.taints),
         capacity=row.capacity,
         allocatable=row.allocatable,
@@ -331,6 +333,7 @@ def save_node(
     columns = {
         "name": spec.name,
         "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
         "taints": [dict(taint) for taint in spec.taints],
         "capacity": dict(spec.capacity),
         "allocatable": dict(spec.allocatable),

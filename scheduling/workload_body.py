@@ -172,6 +172,7 @@ def _pod_set(row: Fields) -> PodSetSpec:
         tolerations=tuple(_toleration(t) for t in row.children("tolerations")),
         group=row.text("group"),
         device_locality=row.choice("device_locality", LOCALITIES, "any"),
+        device_memory_mib=row.integer("device_memory_mib") or 0,
     )
     if "topology" in row:
         spec = replace(spec, topology=_topology(row.child("topology")))

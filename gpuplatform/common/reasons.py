@@ -15,6 +15,7 @@ from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
 from gpuplatform.common.reasons_checks import PRICES, WORKLOADS
 from gpuplatform.common.reasons_codes import PROTOCOL, RULES
+from gpuplatform.common.reasons_devices import DEVICES
 from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_promises import PROMISES
@@ -171,6 +172,7 @@ REGISTRY: dict[str, Reason] = {
     **UNREADABLE,
     **DOUBTFUL,
     **WORKLOADS,
+    **DEVICES,
     **PROMISES,
     **PRICES,
     **FACTS,

@@ -148,8 +148,8 @@ WORKLOADS: dict[str, Reason] = {
     ),
     "SLICES_NOT_WHOLE": Reason(
         ERROR,
-        _("The {pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
-        _("Let the slice size divide the number of pods."),
+        _("{pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
+        _("Let the slice size divide the number of pods, and the smallest number of them."),
     ),
     "SLICES_NOT_NESTED": Reason(
         ERROR,

@@ -64,7 +64,9 @@ def find_entry(
         entry = entry or _closer(state, whole, way) or _later(state, whole, protected, way)
     if entry is not None or not partial.reducible(asking):
         return entry
-    return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
+    if not of_size(partial.smallest(asking)):
+        return None
+    return partial.search(asking, of_size, in_slices=True)
 
 
 def out_of_reach(state: State, asking: Workload) -> bool:

@@ -7,17 +7,29 @@ Source: ``placement.md`` 1.1 (OURS), 0 (2).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import lcm
 
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
 Counts = dict[str, int]  # pods by pod set
 
 
+def slice_size(pod_set: PodSet) -> int:
+    """Return how many pods make up a slice of the role, an outer one; 1 where there are none."""
+    layers = pod_set.topology.layers if pod_set.topology else ()
+    return layers[0].size if layers else 1
+
+
+def together_size(pod_set: PodSet) -> int:
+    """Return how many pods of a role come and go at once: a subgroup, a slice, or both whole."""
+    return lcm(pod_set.subgroups.size if pod_set.subgroups else 1, slice_size(pod_set))
+
+
 def floor_of(pod_set: PodSet) -> int | None:
     """Return how many pods of the role must stand; None: the role says nothing."""
-    parts = pod_set.subgroups
+    parts, least = pod_set.subgroups, pod_set.role_minimum
     if parts is None:
-        return pod_set.role_minimum
+        return None if least is None else whole_parts(pod_set, least)
     whole = whole_parts(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
     return whole or pod_set.role_minimum
 
@@ -100,8 +112,8 @@ def with_counts(workload: Workload, counts: Mapping[str, int]) -> Workload:
 def step(pod_set: PodSet, count: int) -> int:
     """Return how many further pods of a role come together, where ``count`` of them stand.
 
-    One pod, or what makes the next subgroup whole; what is left behind the last whole one is a
-    part of its own.
+    One pod, or what makes the next subgroup or slice whole; what is left behind the last whole
+    one is a part of its own.
     """
     return min(pod_set.count, whole_parts(pod_set, count + 1)) - count
 
@@ -175,8 +187,8 @@ def _others(
 
 
 def whole_parts(pod_set: PodSet, pods: int) -> int:
-    """Return so many pods of a role, or as many more as make its last subgroup whole."""
-    size = pod_set.subgroups.size if pod_set.subgroups else 1
+    """Return so many pods of a role, or more, that no subgroup or slice is begun and not whole."""
+    size = together_size(pod_set)
     return min(pod_set.count, -(-pods // size) * size)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.cohort_laws import Usage, cohorts_within_sums
+from scheduling.engine.device_laws import devices_broken
 from scheduling.engine.gang_laws import broken_gangs, unlawful_release, unmet
 from scheduling.engine.gangs import may_lack_pods
 from scheduling.engine.invariants_topology import scattered
@@ -40,6 +41,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.gangs_whole,
         world.gangs_together,
         world.nodes_not_oversold,
+        world.devices_not_oversold,
         world.queues_within_limits,
         lambda: cohorts_within_sums(snapshot, world.before, world.after),
         world.victims_lawful,
@@ -110,12 +112,14 @@ class _World:
             yield from self._whole(self._admitted(admit), admit.assignments)
 
     def gangs_together(self) -> Iterable[str]:
-        """A copy whose original was scattered already, by new labels, keeps its pods."""
-        for admit in self.admits:
-            original = self.work.get(admit.replaces)
-            before = standing(original) if original else ()
-            if not original or not any(scattered(self.snapshot, original, before)):
-                yield from scattered(self.snapshot, self.work[admit.workload], admit.assignments)
+        """What was scattered already, by new labels of nodes, may stay so where it grows."""
+        placed = {admit.workload: (admit.replaces, admit.assignments) for admit in self.admits}
+        placed |= {key: (key, grow.assignments) for key, grow in self.grows.items()}
+        for key, (before, assignments) in sorted(placed.items()):
+            runs, now = self.work.get(before), self.work.get(key)
+            was = any(scattered(self.snapshot, runs, standing(runs))) if runs else False
+            if now is not None and not was:
+                yield from scattered(self.snapshot, now, assignments)
 
     def nodes_not_oversold(self) -> Iterable[str]:
         load: Counter[tuple[str, str]] = Counter()
@@ -134,6 +138,12 @@ class _World:
                 yield f"work is placed on {name}, which cannot take any"
             else:
                 yield from _oversold(nodes[name], load)
+
+    def devices_not_oversold(self) -> Iterable[str]:
+        nodes = {node.name: node for node in self.snapshot.nodes if node.devices is not None}
+        if nodes:
+            new = frozenset(admit.workload for admit in self.admits)
+            yield from devices_broken(nodes, self._standing(), new)
 
     def queues_within_limits(self) -> Iterable[str]:
         for name, fr in sorted(self._grown()):

@@ -170,13 +170,16 @@ class Expression:
 class DeviceRequest:
     """What one pod asks of each of ``count`` devices of its node.
 
-    ``share``: thousandths of the device's time; ``memory``: MiB of it.
+    ``share``: thousandths of the device's time; ``WHOLE`` is a whole GPU, and one turn where
+    devices are shared in turns; 0: as much as its memory is of the device's. ``memory``: MiB of
+    it. ``alone``: nobody else on the device, even where it is shared in turns.
     """
 
     count: int
     share: int = WHOLE
     memory: int = 0
     locality: DeviceLocality = DeviceLocality.ANY
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +253,7 @@ class Workload:
 
     ``queue`` None: outside every queue; placed without quota, never preempts nor is preempted.
     ``blocked`` is the code of a reason, known from the rows, that keeps it out of the cycle
-    (missing or stopped local queue, foreign namespace), or "".
+    (missing or stopped local queue, foreign namespace), or ""; running work gets no more then.
     ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
     ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
     ``last_checkpoint_at``: up to when its progress is safe; None: since its start nothing is.
@@ -374,6 +377,8 @@ class Snapshot:
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
     ``gang_grace_s``: how long gangs that lost a node keep their place; negative: for ever.
+    ``keeps_for_gpus``: pods that ask for no GPU get of a GPU node only what its free GPUs do not
+    need; else they come to such nodes last.
     """
 
     now: float
@@ -391,3 +396,4 @@ class Snapshot:
     gang_grace_s: float = 60.0
     patience: Patience = PATIENT
     shapes: tuple[Recent, ...] = ()
+    keeps_for_gpus: bool = False

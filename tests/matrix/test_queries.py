@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.matrix.doors import NODE, ZEBU, ZEBU_RUNS
 from tests.matrix.growth import grow
-from tests.matrix.world import MONTH
+from tests.matrix.world import MONTH, SOURCE
 
 pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parent / "query_counts.json"
@@ -67,7 +67,13 @@ LISTS = {
     "/api/v1/prices/": ("",),
     f"/api/v1/bills/{MONTH}/": ("",),
 }
-LISTS_OF_ADMINS = {"/people/": ("", "csv")}
+LISTS_OF_ADMINS = {
+    "/people/": ("", "csv"),
+    "/sources/": ("", "csv"),
+    f"/sources/{SOURCE}/": ("", "csv"),
+    "/api/v1/sources/": ("",),
+    f"/api/v1/sources/{SOURCE}/days/": ("",),
+}
 
 
 def count(browser: Client, path: str, form: str) -> int:

@@ -19,6 +19,7 @@ from scheduling.engine.snapshot import (
     Preemption,
     Quota,
     ResourceGroup,
+    SliceLayer,
     TopologyRequest,
     Workload,
 )
@@ -292,9 +293,18 @@ def _request(fields: Fields) -> TopologyRequest:
         fields.name("slice_required", None),
         fields.integer("slice_size", 1, least=1),
         fields.text("group", ""),
+        tuple(_slice(one) for one in fields.objects("slices")),
     )
+    if request.slices and request.slice_level:
+        fields.problem("slices and slice_required exclude each other", "slices")
     fields.done()
     return request
+
+
+def _slice(fields: Fields) -> SliceLayer:
+    layer = SliceLayer(fields.name("level"), fields.integer("size", least=1))
+    fields.done()
+    return layer
 
 
 def _admission(fields: Fields) -> Admission:
