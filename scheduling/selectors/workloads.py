@@ -28,6 +28,7 @@ from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
 from scheduling.selectors.nodes import read_places
 from scheduling.selectors.pages import Pages
+from scheduling.selectors.reservations import ReservationRow, reservation_of
 from scheduling.selectors.waiting import BlockerLine, blocker_lines, deciding, is_impossible
 
 WORKLOAD_COLUMNS = (
@@ -153,6 +154,7 @@ class Story:
     events: list[EventLine]
     evicted_for_it: str = ""
     growth: Growth | None = None
+    reservation: ReservationRow | None = None
 
     @property
     def deciding(self) -> BlockerLine | None:
@@ -214,6 +216,7 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         events=_story_lines(workload, actor),
         evicted_for_it=_evicted_for(workload, discretion.pages),
         growth=_growth(workload, admission, discretion),
+        reservation=reservation_of(workload, actor),
     )
 
 
