@@ -214,3 +214,14 @@ def test_what_was_freed_for_a_preemptor_starts_on_just_those_devices():
     assert not books.can_stand(work, (unknown,), books.both)
     any_four = replace(work, pod_sets=(near(4, ANY),))
     assert books.can_stand(any_four, (free,), books.both)
+
+
+def test_parts_that_no_resource_names_are_bounded_by_devices_alone():
+    """The trace of openb asks so: ten tenths of a device are no ten GPUs."""
+    made = board(Devices(2), gpus=2)
+    tenth = replace(pods(20, 0), device=DeviceRequest(1, 100))
+    made.pending("p", "cq", tenth).pending("q", "cq", replace(tenth, count=1))
+
+    found = decided(made)
+
+    assert found == {"p": {ONE: ((0,),) * 10 + ((1,),) * 10}, "q": None}
