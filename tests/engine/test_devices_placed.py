@@ -10,9 +10,9 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.feasibility import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import GPU, Devices
-from scheduling.engine.plan import Admit
+from scheduling.engine.plan import Admit, Hold
 from scheduling.engine.snapshot import Admission, Assignment, DeviceRequest
-from scheduling.engine.terms import DeviceLocality, PlacementPolicy
+from scheduling.engine.terms import BlockerCode, DeviceLocality, PlacementPolicy
 from tests.engine.builders import pods, world
 
 ANY, PREFER = DeviceLocality.ANY, DeviceLocality.PREFER
@@ -225,3 +225,28 @@ def test_parts_that_no_resource_names_are_bounded_by_devices_alone():
     found = decided(made)
 
     assert found == {"p": {ONE: ((0,),) * 10 + ((1,),) * 10}, "q": None}
+
+
+@pytest.mark.parametrize(("locality", "cause"), [(REQUIRE, "Islands"), (RESTRICTED, "Islands")])
+def test_who_waits_for_an_island_is_told_so(locality, cause):
+    made = on(on(board(HALVES), "a", 0), "b", 4).pending("p", "cq", near(4, locality))
+
+    (hold,) = [d for d in decide(made.build()).decisions if isinstance(d, Hold)]
+
+    (blocker,) = hold.blockers
+    assert blocker.code is BlockerCode.FRAGMENTED
+    assert {"cause": cause, "free": 6, "near": 4}.items() <= blocker.facts.items()
+
+
+def test_who_finds_no_four_gpus_at_all_is_not_told_of_islands():
+    made = board(HALVES, nodes=2)
+    for device in range(5):
+        on(on(made, f"a{device}", device), f"b{device}", device, node="h100-node-02")
+
+    (hold,) = [
+        d
+        for d in decide(made.pending("p", "cq", near(4)).build()).decisions
+        if isinstance(d, Hold)
+    ]
+
+    assert "cause" not in hold.blockers[0].facts
