@@ -9,6 +9,7 @@ from scheduling import lifecycle
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
+from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
@@ -111,6 +112,7 @@ class _Application:
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
             **_part_of(known, decision.assignments),
+            **self._held_idle(decision.workload),
         }
         untouched = not self._changed_nodes.intersection(nodes)
         if (
@@ -205,6 +207,13 @@ class _Application:
         facts = {"pods": pods, "from_pods": had, "gpus": workload.gpus}
         kind = "grown" if pods > had else "mended"
         lifecycle.tell(workload, kind, at=self._world.now, facts=facts)
+
+    def _held_idle(self, key: str) -> dict[str, float]:
+        """Return the GPU-hours that were held idle until this one could start, if any."""
+        now = self._world.snapshot.now
+        kept = (one for one in self._world.snapshot.memory.reservations if one.workload == key)
+        hours = round(sum(idle_gpu_hours(one, now) for one in kept), 2)
+        return {"held_idle_gpu_hours": hours} if hours else {}
 
     def _grow(self, workload: Workload | None, known: Known, decision: Admit) -> None:
         """Give a running workload the pods that it asked for, on the admission that it has."""

@@ -39,6 +39,7 @@ from scheduling.readers import (
     device_request_of,
     flavor_of,
     node_of,
+    patience_of,
     read_cohorts,
     read_quotas,
     read_topologies,
@@ -116,6 +117,7 @@ def load(now: datetime | None = None) -> Loaded:
         gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
+        patience=patience_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -238,6 +240,7 @@ def _workload(
         version=row.version,
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        duration_s=row.expected_duration_s or row.max_execution_time_s,  # a limit, for want of one
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,

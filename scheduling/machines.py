@@ -17,7 +17,7 @@ from queues.access import Actor, actor_of, require
 from queues.models import User
 from scheduling import charts, services
 from scheduling.forms import ReasonForm
-from scheduling.selectors import findings, flavors, fragments, nodes
+from scheduling.selectors import findings, flavors, fragments, nodes, reservations
 from scheduling.selectors.devices import device_rows
 from scheduling.specs import NodeRemoval, NodeSpec
 
@@ -36,6 +36,7 @@ def nodes_page(request: HttpRequest) -> HttpResponse:
         "blocks": nodes.blocks_of(rows),
         "legend": nodes.legend_of(rows),
         "sentence": findings.nodes_sentence(rows, pieces),
+        "reserved": reservations.reservation_rows(actor),
         "views": [fragments.FragmentView(piece) for piece in pieces],
         "fragments_finding": fragments.fragments_sentence(pieces),
         "fragments_head": charts.fragments_head(),

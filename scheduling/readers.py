@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from queues import models as promises
 from queues.choices import AdmissionOrder, QuotaSource
 from scheduling import models as rows
@@ -12,6 +14,7 @@ from scheduling.devices import devices_of
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.patience import ELDERS, STARVATION_S, Patience
 from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
@@ -312,3 +315,19 @@ def _groups(cells: Iterable[promises.FlavorQuota]) -> tuple[ResourceGroup, ...]:
         )
         for _, group in sorted(groups.items())
     )
+
+
+def patience_of(settings: Any) -> Patience:
+    """Return for whom room is reserved, as the platform's settings say.
+
+    Older work of no higher priority gives way for four times as long as a gang must wait.
+    Raises ImproperlyConfigured for what is no number.
+    """
+    try:
+        least = int(settings.RESERVATION_MIN_GPUS)
+        waits_s = float(settings.STARVATION_TIMEOUT_S)
+    except ValueError as problem:
+        raise ImproperlyConfigured(f"reservations: {problem}") from problem
+    after_s = None if waits_s < 0 else waits_s
+    elders_after_s = ELDERS * (STARVATION_S if after_s is None else after_s)
+    return Patience(after_s, least, elders_after_s)

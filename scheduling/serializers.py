@@ -11,6 +11,7 @@ from rest_framework import serializers
 from gpuplatform.common import reasons
 from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 
 
@@ -129,6 +130,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
     events = EventSerializer(many=True, read_only=True)
     growth = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
+    reservation = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -146,6 +148,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "last_checkpoint_at",
             "growth",
             "pods",
+            "reservation",
             "on_failure",
             "max_retries",
             "warnings",
@@ -177,6 +180,12 @@ class WorkloadSerializer(WorkloadRowSerializer):
         least = least_pods(row)
         needed = wanted if least is None else least
         return {"wanted": wanted, "standing": standing, "minimum": needed}
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_reservation(self, row: Workload) -> dict[str, Any] | None:
+        """Return what is reserved for a waiting gang: when it starts, where, what it costs."""
+        actor = self.context.get("actor")
+        return as_fields(reservation_of(row, actor)) if actor else None
 
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:

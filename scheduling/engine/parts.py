@@ -95,11 +95,15 @@ def last_pods(assignment: Assignment, pods: int) -> Assignment:
 def _sizes(pod_set: PodSet, kept: int, count: int) -> list[int]:
     """Return the sizes of the pieces above ``kept``, the last one to come in front.
 
-    A subgroup that has begun stays whole.
+    A subgroup that has begun stays whole. What is left behind the last whole one goes with it:
+    else it could stay alone, and no count of pods would tell.
     """
     size = pod_set.subgroups.size if pod_set.subgroups else 1
     starts = range(-(-kept // size) * size, count, size)
-    return [min(size, count - start) for start in reversed(starts)]
+    sizes = [min(size, count - start) for start in reversed(starts)]
+    if len(sizes) > 1 and sizes[0] < size:
+        return [sizes[0] + sizes[1], *sizes[2:]]
+    return sizes
 
 
 def _devices(

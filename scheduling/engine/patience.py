@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 STARVATION_S = 3600.0
+ELDERS = 4.0  # times as long as a gang, older work waits before it lets no younger one go first
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Patience:
 
     after_s: float | None = STARVATION_S
     minimum: int = 2
-    elders_after_s: float = 4 * STARVATION_S
+    elders_after_s: float = ELDERS * STARVATION_S
 
 
 PATIENT = Patience()

@@ -59,17 +59,19 @@ def _has_nodes(snapshot: Snapshot, flavor: str) -> bool:
 
 
 def _room(snapshot: Snapshot, plan: Plan, one: Reservation) -> Iterator[str]:
-    """Who starts behind a reservation leaves its nodes the room that its gang needs then."""
+    """Who starts behind a reservation leaves its nodes the room that its gang needs then.
+
+    Grown copies are left out: what they take over stood there before.
+    """
     work = {w.key: w for w in snapshot.workloads}
     admits = [d for d in plan.decisions if isinstance(d, Admit)]
     bound = [
         replace(work[d.workload], admission=Admission(snapshot.now, d.assignments))
         for d in admits
-        if waits_behind(snapshot, work[d.workload], one)
+        if not d.replaces and waits_behind(snapshot, work[d.workload], one)
     ]
     leaving = {d.workload for d in plan.decisions if isinstance(d, Evict)}
-    gone = leaving | {d.replaces for d in admits}
-    stays = [w for w in snapshot.workloads if w.key not in gone and _stays(snapshot, w, one)]
+    stays = [w for w in snapshot.workloads if w.key not in leaving and _stays(snapshot, w, one)]
     theirs = {name for w in bound for a in standing(w) for name in a.nodes}
     own = {name for a in one.assignments for name in a.nodes}
     for node in snapshot.nodes:

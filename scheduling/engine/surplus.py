@@ -76,6 +76,8 @@ def _precedence(state: State, gang: Workload) -> tuple[tuple[float, ...], float,
 
 def _may_grow(state: State, gang: Workload) -> bool:
     """Return whether the queue lets its work have more: it is open, and no strict head waits."""
+    if gang.blocked:  # its local queue gives nothing new
+        return False
     if gang.queue is None:
         return True
     queue = gang.queue

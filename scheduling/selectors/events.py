@@ -96,6 +96,9 @@ def _numbers(event: WorkloadEvent) -> str:
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
         parts.append(words % {"n": f"{lost:g}"})
+    if isinstance(idle := facts.get("held_idle_gpu_hours"), int | float):
+        words = gettext("%(n)s GPU-hours were held idle for it before.")
+        parts.append(words % {"n": f"{idle:g}"})
     nodes = facts.get("nodes")
     if isinstance(nodes, int) and nodes:
         parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})

@@ -44,7 +44,10 @@ def elastic(random: Random, work: Workload) -> Workload:
 def gangs_world(random: Random, setting: Setting | None = None) -> Snapshot:
     setting = setting or Setting(contended=random.randrange(2) == 0)
     snapshot = rich_world(random, setting)
-    return replace(snapshot, workloads=tuple(elastic(random, w) for w in snapshot.workloads))
+    work = (elastic(random, w) for w in snapshot.workloads)
+    if not setting.runtimes:  # nothing may change by time alone
+        work = (replace(w, duration_s=None) for w in work)
+    return replace(snapshot, workloads=tuple(work))
 
 
 def under_way(random: Random, setting: Setting | None = None) -> tuple[Simulator, list[Workload]]:
@@ -128,9 +131,10 @@ def check_nodes_come_and_go(random: Random) -> None:
     sim, work = under_way(random, Setting(stops=False))
     sim.submit(*work)
     whole = sim.snapshot.nodes
+    firsts = tuple({n.labels["kind"]: n for n in reversed(whole)}.values())  # a kind never ends
     for _ in range(15):
         if random.randrange(3) == 0:
-            kept = tuple(n for n in whole if random.randrange(4))
+            kept = tuple(n for n in whole if n in firsts or random.randrange(4))
             away = (replace(n, ready=random.randrange(4) > 0) for n in kept)
             sim.snapshot = replace(sim.snapshot, nodes=tuple(away))
         sim.step_s = random.choice((10.0, 30.0))

@@ -260,6 +260,14 @@ def test_whole_subgroups_are_taken() -> None:
     assert sim.pods("low") == 9
 
 
+def test_a_part_behind_the_last_subgroup_goes_with_it() -> None:
+    sim = started(one_queue(), gang("low", "q", pods(11, subgroups=Subgroups(3, 2))))
+    sim.submit(gang("high", "q", pods(3), priority=5, at=200.0))
+    sim.run()
+    assert sim.shrinks == [("low", "high", 5)]
+    assert sim.pods("low") == 6 + 3  # a subgroup came back beside the four of the other
+
+
 def test_what_is_taken_is_kept_for_its_preemptor_until_it_has_left() -> None:
     sim = started(one_queue(nominal=10), gang("j1", "q", pods(10), min_member=5))
     sim.leave_after = 4
