@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
@@ -17,7 +16,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from gpuplatform.common.consequences import watch_change
+from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
@@ -108,9 +107,9 @@ class _Detail(_Rows[Row]):
         """Return one object; its ETag is what If-Match wants."""
         return self.tagged(get_object_or_404(self.rows(actor_of(request)), **names))
 
-    def tagged(self, row: Row, code: int = status.HTTP_200_OK) -> Response:
+    def tagged(self, row: Row) -> Response:
         """Return ``row`` with its ETag."""
-        return Response(self.answer(row), code, headers={"ETag": f'"v{row.version}"'})
+        return Response(self.answer(row), headers={"ETag": f'"v{row.version}"'})
 
     def write(self, request: Request, name: str, keeper: Keeper[Row]) -> Response:
         """Let an editor of quotas save the object; what that means is told beside it.
@@ -124,17 +123,17 @@ class _Detail(_Rows[Row]):
             demand(False)
         seen = _seen_version(request, actor, found)
         spec = keeper.read(name, request.data, changes=found is not None)
-        with transaction.atomic():
-            told = watch_change(spec)
+
+        def act() -> tuple[Row, dict[str, Any], list[Diagnostic]]:
             row = keeper.save(spec, actor=actor.user, if_version=seen)
-            warnings = [warning.as_json() for warning in (*self.doubts(row), *told())]
-            would_be = self.answer(row)
-            transaction.set_rollback(only_asked)
+            return row, self.answer(row), self.doubts(row)
+
+        (row, answer, doubts), told = carry_out(spec, act, keep=not only_asked)
+        answer |= {"warnings": [warning.as_json() for warning in (*doubts, *told)]}
         if only_asked:
-            return Response(would_be | {"dry_run": True, "warnings": warnings})
-        response = self.tagged(row, status.HTTP_200_OK if found else status.HTTP_201_CREATED)
-        response.data["warnings"] = warnings
-        return response
+            return Response(answer | {"dry_run": True})
+        code = status.HTTP_200_OK if found else status.HTTP_201_CREATED
+        return Response(answer, code, headers={"ETag": f'"v{row.version}"'})
 
     def doubts(self, row: Row) -> list[Diagnostic]:
         """Return what a writer of ``row`` should know: nothing, unless its kind says more."""

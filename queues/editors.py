@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
-from gpuplatform.common.consequences import watch_change
+from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.problems import Rejected, Stale
 from queues import merging, pages
 from queues.access import actor_of, require
@@ -86,13 +85,8 @@ def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
     spec, data = editing.wanted(editing.spec), editing.form.cleaned_data
     version = 0 if editing.row is None else data["version"]
     try:
-        with transaction.atomic():
-            told = watch_change(spec)
-            saved = editing.save(
-                spec, actor=actor_of(request).user, reason=data["reason"], if_version=version
-            )
-            found = told()
-            transaction.set_rollback(only_check)
+        who = {"actor": actor_of(request).user, "reason": data["reason"], "if_version": version}
+        saved, found = carry_out(spec, lambda: editing.save(spec, **who), keep=not only_check)
     except Stale as error:
         return _show_conflict(request, editing, error)
     except Rejected as error:

@@ -1,5 +1,6 @@
 """REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -15,26 +16,40 @@ from rest_framework.generics import ListAPIView, get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gpuplatform.common.consequences import carry_out
+from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
+from scheduling.loader import load_snapshot
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.scaling import change_workload
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
+from scheduling.selectors.promises import standing_alerts
 from scheduling.serializers import (
+    NodeChangeInput,
     NodeSerializer,
     WorkloadChangeInput,
     WorkloadInput,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
-from scheduling.services import cancel_workload, load_world, submit_workload, within_rights
-from scheduling.workload_body import read_change, read_workload
+from scheduling.services import (
+    cancel_workload,
+    delete_node,
+    describe_node,
+    load_world,
+    set_cordon,
+    submit_workload,
+    within_rights,
+)
+from scheduling.specs import NodeRemoval
+from scheduling.workload_body import read_change, read_node_change, read_workload
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
@@ -171,6 +186,71 @@ class NodesView(CheckedView, ListAPIView[Node]):
         for name in ("ready", "schedulable"):
             truth(request, name)
         return super().get(request, *args, **kwargs)
+
+
+class NodeView(CheckedView):
+    """``/api/v1/nodes/<name>/``: one machine, and the ways to cordon and to forget it."""
+
+    parser_classes = (StrictJSONParser,)
+    permission_classes = (HasScope,)
+    scopes = {"PATCH": "workloads:admin", "DELETE": "workloads:admin"}
+    parameters = {"PATCH": ("dry_run",), "DELETE": ("dry_run",)}
+
+    @extend_schema(responses=NodeSerializer)
+    def get(self, request: Request, name: str) -> Response:
+        """Return the machine."""
+        del request  # machines are everybody's
+        return Response(NodeSerializer(self._row(name)).data)
+
+    @extend_schema(
+        request=NodeChangeInput, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+    )
+    def patch(self, request: Request, name: str) -> Response:
+        """Keep new pods off the machine, or let them on again; say what that means."""
+        demand(actor_of(request).may_operate)
+        row, asked = self._row(name), read_node_change(request.data)
+        spec = replace(describe_node(row), schedulable=asked.schedulable)
+
+        def act() -> dict[str, Any]:
+            user = actor_of(request).user
+            cordoned = not asked.schedulable
+            saved = set_cordon(name, cordoned, actor=user, reason=asked.reason)
+            return dict(NodeSerializer(saved).data)
+
+        answer, found = carry_out(spec, act, keep=not is_dry_run(request))
+        return Response(answer | _meaning(request, found))
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN])
+    def delete(self, request: Request, name: str) -> Response:
+        """Forget the machine; what stands on it is evicted. Say what that means."""
+        demand(actor_of(request).may_operate)
+        self._row(name)
+
+        def act() -> None:
+            delete_node(name, actor=actor_of(request).user)
+
+        _nothing, found = carry_out(NodeRemoval(name), act, keep=not is_dry_run(request))
+        return Response({"name": name} | _meaning(request, found))
+
+    def _row(self, name: str) -> Node:
+        return get_object_or_404(Node.objects.all(), name=name)
+
+
+def _meaning(request: Request, found: list[Diagnostic]) -> dict[str, Any]:
+    told: dict[str, Any] = {"warnings": [diagnostic.as_json() for diagnostic in found]}
+    return told | {"dry_run": True} if is_dry_run(request) else told
+
+
+class AlertsView(CheckedView):
+    """``/api/v1/alerts/``: what is promised and does not agree with what there is, now."""
+
+    permission_classes = (HasScope,)
+
+    @extend_schema(operation_id="alerts_list", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """Return the alerts that stand; one that names queues is for who sees them all."""
+        found = standing_alerts(load_snapshot(), actor_of(request))
+        return Response({"results": [alert.as_json() for alert in found]})
 
 
 class FragmentsView(CheckedView):

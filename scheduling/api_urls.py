@@ -2,11 +2,20 @@
 
 from django.urls import URLPattern, path
 
-from scheduling.api import FragmentsView, NodesView, WorkloadsView, WorkloadView
+from scheduling.api import (
+    AlertsView,
+    FragmentsView,
+    NodesView,
+    NodeView,
+    WorkloadsView,
+    WorkloadView,
+)
 
 urlpatterns: list[URLPattern] = [
     path("workloads/", WorkloadsView.as_view(), name="api-workloads"),
     path("workloads/<uuid:uid>/", WorkloadView.as_view(), name="api-workload"),
     path("nodes/", NodesView.as_view(), name="api-nodes"),
+    path("nodes/<str:name>/", NodeView.as_view(), name="api-node"),
+    path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

@@ -9,6 +9,7 @@ from scheduling import lifecycle
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
+from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
@@ -111,6 +112,7 @@ class _Application:
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
             **_part_of(known, decision.assignments),
+            **self._held_idle(decision.workload),
         }
         untouched = not self._changed_nodes.intersection(nodes)
         if (
@@ -140,7 +142,8 @@ class _Application:
             assert known.admission is not None
             after = without(known.admission.assignments, decision.pods)
             preemptor = self._rows.get(decision.preemptor or "")
-        gone = self._changed_nodes.intersection(nodes_of(after))
+        grows = isinstance(decision, Grow)
+        gone = grows and self._changed_nodes.intersection(nodes_of(after))
         if workload is None or admission is None or gone or not resize(workload, known, after):
             self.report.stale.append(decision.workload)
             return
@@ -198,13 +201,19 @@ class _Application:
             )
 
     def _tell_grown(self, workload: Workload, known: Known, after: tuple[Assignment, ...]) -> None:
+        """Write that it has more pods, or has those back that went with their node."""
         before = known.admission.assignments if known.admission else ()
-        facts = {
-            "pods": sum(a.count for a in after),
-            "from_pods": sum(a.count for a in before),
-            "gpus": workload.gpus,
-        }
-        lifecycle.tell(workload, "grown", at=self._world.now, facts=facts)
+        pods, had = sum(a.count for a in after), sum(a.count for a in before)
+        facts = {"pods": pods, "from_pods": had, "gpus": workload.gpus}
+        kind = "grown" if pods > had else "mended"
+        lifecycle.tell(workload, kind, at=self._world.now, facts=facts)
+
+    def _held_idle(self, key: str) -> dict[str, float]:
+        """Return the GPU-hours that were held idle until this one could start, if any."""
+        now = self._world.snapshot.now
+        kept = (one for one in self._world.snapshot.memory.reservations if one.workload == key)
+        hours = round(sum(idle_gpu_hours(one, now) for one in kept), 2)
+        return {"held_idle_gpu_hours": hours} if hours else {}
 
     def _grow(self, workload: Workload | None, known: Known, decision: Admit) -> None:
         """Give a running workload the pods that it asked for, on the admission that it has."""
@@ -326,7 +335,8 @@ def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
     for row in placed:
         if row.count != left[row.node]:
             row.count = left[row.node]
-            row.save(update_fields=["count"])
+            row.devices = row.devices[: row.count]
+            row.save(update_fields=["count", "devices"])
 
 
 def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
@@ -355,6 +365,7 @@ def _placements(
             flavors=dict(assignment.flavors),
             requests=dict(pod_sets[assignment.pod_set].requests),
             charges=pod_sets[assignment.pod_set].charges,
+            devices=[list(pod) for pod in assignment.devices.get(node, ())],
         )
         for assignment in assignments
         for node, count in (assignment.nodes or {"": assignment.count}).items()

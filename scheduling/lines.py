@@ -55,7 +55,10 @@ def resized_line(
         return f"took {taken} from {workload} ({decision.right or decision.reason}){cause}"
     names = {name for assignment in decision.assignments for name in assignment.nodes}
     where = f" on {node_range(names)}" if names else ""
-    return f"grew {workload} to {granted_size(known, decision)}{where}"
+    before = known.admission.assignments if known.admission else ()
+    more = sum(a.count for a in decision.assignments) > sum(a.count for a in before)
+    verb = "grew" if more else "mended"
+    return f"{verb} {workload} to {granted_size(known, decision)}{where}"
 
 
 def held_line(known: Known, decision: Hold) -> str:

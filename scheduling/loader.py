@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID, uuid5
 
+from django.conf import settings
 from django.db.models import Max, Q, QuerySet
 
 from gpuplatform.common import clock
@@ -35,8 +36,10 @@ from scheduling.past_use import (
 from scheduling.readers import (
     affinity_of,
     cluster_queue_of,
+    device_request_of,
     flavor_of,
     node_of,
+    patience_of,
     read_cohorts,
     read_quotas,
     read_topologies,
@@ -111,7 +114,10 @@ def load(now: datetime | None = None) -> Loaded:
         memory=_memory(last_cycle, doors, now),
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
+        gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
+        keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
+        patience=patience_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -234,7 +240,10 @@ def _workload(
         version=row.version,
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        duration_s=row.expected_duration_s or row.max_execution_time_s,  # a limit, for want of one
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
+        stateless=row.stateless,
+        checkpoint_interval_s=row.checkpoint_interval_s,
     )
     return with_minima(workload, row.min_member, row.role_minima, roles_of(pod_sets))
 
@@ -255,6 +264,7 @@ def _pod_set(row: rows.PodSet) -> PodSet:
         topology=topology_of(row.topology_mode, row.topology_level, layers, row.group),
         affinity=affinity_of(row.affinity),
         charges=charges_of(row.requests),
+        device=device_request_of(row.requests, row.device_locality, row.device_memory_mib),
     )
 
 
@@ -279,6 +289,7 @@ def _admission(row: rows.Admission, placements: Iterable[rows.Placement]) -> Adm
                 count=sum(placement.count for placement in parts),
                 flavors=parts[0].flavors,
                 nodes={part.node: part.count for part in parts if part.node},
+                devices={p.node: tuple(map(tuple, p.devices)) for p in parts if p.devices},
             )
             for name, parts in by_pod_set.items()
         ),

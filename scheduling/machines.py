@@ -1,17 +1,25 @@
 """Pages of machines: nodes, kinds of nodes, topologies, and how usable what is free is."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
 from queues.access import Actor, actor_of, require
+from queues.models import User
 from scheduling import charts, services
 from scheduling.forms import ReasonForm
-from scheduling.selectors import findings, flavors, fragments, nodes
+from scheduling.selectors import findings, flavors, fragments, nodes, reservations
+from scheduling.selectors.devices import device_rows
+from scheduling.specs import NodeRemoval, NodeSpec
 
 
 @require_safe
@@ -28,6 +36,7 @@ def nodes_page(request: HttpRequest) -> HttpResponse:
         "blocks": nodes.blocks_of(rows),
         "legend": nodes.legend_of(rows),
         "sentence": findings.nodes_sentence(rows, pieces),
+        "reserved": reservations.reservation_rows(actor),
         "views": [fragments.FragmentView(piece) for piece in pieces],
         "fragments_finding": fragments.fragments_sentence(pieces),
         "fragments_head": charts.fragments_head(),
@@ -48,30 +57,76 @@ def node_page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _show_node(
-    request: HttpRequest, actor: Actor, row: nodes.NodeRow, form: ReasonForm, status: int = 200
+    request: HttpRequest, actor: Actor, row: nodes.NodeRow, form: ReasonForm, **more: Any
 ) -> HttpResponse:
     cordon = None if row.node.schedulable else nodes.last_cordon(row.node.name)
     context = {"row": row, "node": row.node, "form": form, "actor": actor, "cordon": cordon}
-    return render(request, "scheduling/node.html", context, status=status)
+    context["devices"] = device_rows(actor, row.node)
+    status = 422 if form.is_bound else 200
+    return render(request, "scheduling/node.html", context | more, status=status)
 
 
 @require_POST
 @require(lambda actor: actor.may_operate)
 def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
-    """Take a node out of service, or bring it back."""
+    """Take a node out of service, or bring it back; a check only tells what that means."""
+    cordoned = request.POST.get("cordoned") == "yes"
+    words = (
+        gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
+    )
+
+    def wanted(row: nodes.NodeRow) -> NodeSpec:
+        return replace(services.describe_node(row.node), schedulable=not cordoned)
+
+    def act(user: User | None, reason: str) -> object:
+        return services.set_cordon(name, cordoned, actor=user, reason=reason)
+
+    return _operate(request, name, wanted, act) or _done(request, words, name, ("node", name))
+
+
+@require_POST
+@require(lambda actor: actor.may_operate)
+def node_delete(request: HttpRequest, name: str) -> HttpResponse:
+    """Forget a node; a check only tells what that means."""
+
+    def act(user: User | None, reason: str) -> object:
+        return services.delete_node(name, actor=user, reason=reason)
+
+    answer = _operate(request, name, lambda _row: NodeRemoval(name), act)
+    return answer or _done(request, gettext("%(name)s is forgotten."), name, ("nodes",))
+
+
+def _operate(
+    request: HttpRequest,
+    name: str,
+    wanted: Callable[[nodes.NodeRow], object],
+    act: Callable[[User | None, str], object],
+) -> HttpResponse | None:
+    """Act on a node and tell what it means; return a page unless it is done.
+
+    ``wanted`` makes the spec that says what the node should be.
+    """
     actor, form = actor_of(request), ReasonForm(request.POST)
     rows = nodes.node_rows(actor, [name])
     if not rows:
         raise Http404
-    if not form.is_valid():
-        return _show_node(request, actor, rows[0], form, status=422)
-    cordoned = request.POST.get("cordoned") == "yes"
-    services.set_cordon(name, cordoned, actor=actor.user, reason=form.cleaned_data["reason"])
-    words = (
-        gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
-    )
+    only_check = "check" in request.POST
+    if not form.is_valid() and not only_check:
+        return _show_node(request, actor, rows[0], form)
+    reason = form.cleaned_data.get("reason", "")
+    spec = wanted(rows[0])
+    _acted, found = carry_out(spec, lambda: act(actor.user, reason), keep=not only_check)
+    if only_check:
+        typed = ReasonForm(initial={"reason": request.POST.get("reason", "")})
+        return _show_node(request, actor, rows[0], typed, checked=True, findings=found)
+    for diagnostic in found:
+        messages.warning(request, f"{diagnostic.sentence} {diagnostic.next_step}".strip())
+    return None
+
+
+def _done(request: HttpRequest, words: str, name: str, page: tuple[str, ...]) -> HttpResponse:
     messages.success(request, words % {"name": name})
-    return redirect("node", name=name)
+    return redirect(*page)
 
 
 # ---- how usable what is free is ----------------------------------------------------------------

@@ -14,9 +14,9 @@ from django.db.models import Q, QuerySet
 from queues.choices import AdmissionOrder
 from queues.models import LocalQueue
 from scheduling.engine import snapshot as engine
-from scheduling.engine.decay import LOCAL_HALF_LIFE_S, Consumed, UsageDecay
+from scheduling.engine.decay import LOCAL_HALF_LIFE_S, Consumed, Decayed, UsageDecay
 from scheduling.engine.history import HOUR_S, brought_forward
-from scheduling.engine.snapshot import HALF_LIFE_S, Decayed
+from scheduling.engine.snapshot import HALF_LIFE_S
 from scheduling.models import UsageInterval
 from scheduling.routes import Doors
 

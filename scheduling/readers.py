@@ -5,20 +5,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
+
 from queues import models as promises
 from queues.choices import AdmissionOrder, QuotaSource
 from scheduling import models as rows
+from scheduling.devices import devices_of
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.patience import ELDERS, STARVATION_S, Patience
+from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
+    DeviceRequest,
     Expression,
     FlavorQuotas,
     FlavorResource,
-    Fungibility,
-    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,
@@ -27,6 +31,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.terms import (
     BorrowWithinCohort,
+    DeviceLocality,
     Fairness,
     FlavorPreference,
     FlavorSearch,
@@ -39,6 +44,7 @@ from scheduling.engine.terms import (
     Undeclared,
     WithinClusterQueue,
 )
+from scheduling.engine.usage import requested_devices
 from scheduling.routes import Doors
 
 FLAVOR_NOT_FOUND, TOPOLOGY_NOT_FOUND = "FlavorNotFound", "TopologyNotFound"
@@ -117,7 +123,16 @@ def node_of(row: rows.Node) -> Node:
         ready=row.ready,
         schedulable=row.schedulable,
         unmanaged=row.unmanaged,
+        devices=devices_of(row.labels, row.annotations, row.allocatable),
     )
+
+
+def device_request_of(
+    requests: Mapping[str, int], locality: str, memory_mib: int
+) -> DeviceRequest | None:
+    """Return what a pod asks of single devices; None where its requests say it all."""
+    asked = requested_devices(requests, DeviceLocality(locality), memory_mib)
+    return None if asked == requested_devices(requests) else asked
 
 
 # ---- promises --------------------------------------------------------------------------------
@@ -300,3 +315,19 @@ def _groups(cells: Iterable[promises.FlavorQuota]) -> tuple[ResourceGroup, ...]:
         )
         for _, group in sorted(groups.items())
     )
+
+
+def patience_of(settings: Any) -> Patience:
+    """Return for whom room is reserved, as the platform's settings say.
+
+    Older work of no higher priority gives way for four times as long as a gang must wait.
+    Raises ImproperlyConfigured for what is no number.
+    """
+    try:
+        least = int(settings.RESERVATION_MIN_GPUS)
+        waits_s = float(settings.STARVATION_TIMEOUT_S)
+    except ValueError as problem:
+        raise ImproperlyConfigured(f"reservations: {problem}") from problem
+    after_s = None if waits_s < 0 else waits_s
+    elders_after_s = ELDERS * (STARVATION_S if after_s is None else after_s)
+    return Patience(after_s, least, elders_after_s)

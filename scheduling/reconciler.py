@@ -2,7 +2,7 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
@@ -15,7 +15,7 @@ from scheduling import lifecycle, meter
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
 from scheduling.engine.parts import leaving_key
-from scheduling.engine.terms import EvictionReason, Outcome, Status
+from scheduling.engine.terms import Outcome, Status
 from scheduling.loader import Loaded, load
 from scheduling.models import Admission, Node, Placement
 
@@ -24,17 +24,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReconcileReport:
-    """What became of one look at the cluster. ``ran`` false: another process was writing."""
+    """What became of one look at the cluster. ``ran`` false: another process was writing.
+
+    ``broken`` counts gangs of which pods have gone with their node.
+    """
 
     ran: bool = True
     started: int = 0
     released: int = 0
-    evicted: int = 0
+    broken: int = 0
 
     @property
     def moved(self) -> bool:
         """Return whether anything changed."""
-        return bool(self.started or self.released or self.evicted)
+        return bool(self.started or self.released or self.broken)
 
 
 def reconcile(now: datetime | None = None, holder: str | None = None) -> ReconcileReport:
@@ -87,24 +90,29 @@ def _news(sightings: Iterable[Sighting], gangs: Iterable[Gang]) -> list[Sighting
     return sorted(news, key=lambda s: (s.released_at or s.started_at, s.admission))
 
 
-def _on_lost_nodes(gangs: Iterable[Gang]) -> set[int]:
-    """Return the admissions of gangs that should stand on a node that has left the cluster."""
+def _on_lost_nodes(gangs: Iterable[Gang]) -> dict[int, list[str]]:
+    """Return the nodes that gangs should stand on and that have left the cluster, by admission."""
     known = {"", *Node.objects.values_list("name", flat=True)}
     standing = (gang for gang in gangs if gang.evicted_at is None)
-    return {gang.admission for gang in standing if {pods.node for pods in gang.pods} - known}
+    lost = {gang.admission: sorted({pods.node for pods in gang.pods} - known) for gang in standing}
+    return {admission: names for admission, names in lost.items() if names}
 
 
-def _note(news: Iterable[Sighting], lost: set[int], now: datetime) -> ReconcileReport:
+def _note(
+    news: Iterable[Sighting], lost: Mapping[int, list[str]], now: datetime
+) -> ReconcileReport:
     """Write the news of gangs that started, ended, or lost a node."""
     standing = {row.pk: row for row in _open_admissions()}
     news = [sighting for sighting in news if sighting.admission in standing]
     started = sum(_start(standing[s.admission], s) for s in news)
     ends = [(s.released_at, standing[s.admission], s.outcome) for s in news if s.released_at]
     released = _release(ends, now) if ends else 0
-    evicted = sum(_evict(standing[pk], now) for pk in sorted(lost & standing.keys()))
-    if released or evicted:
+    broken = sum(
+        _tell_lost(standing[pk], lost[pk], now) for pk in sorted(lost.keys() & standing.keys())
+    )
+    if released or broken:
         request_cycle("released")
-    return ReconcileReport(started=started, released=released, evicted=evicted)
+    return ReconcileReport(started=started, released=released, broken=broken)
 
 
 def _release(ends: Iterable[tuple[datetime, Admission, Outcome | None]], now: datetime) -> int:
@@ -150,16 +158,15 @@ def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bo
     return True
 
 
-def _evict(admission: Admission, now: datetime) -> bool:
-    """Requeue a gang that lost a node: it runs whole or not at all."""
-    workload, why = admission.workload, EvictionReason.NODE_FAILURES.value
-    if admission.released_at or workload.status not in {Status.ADMITTED, Status.RUNNING}:
+def _tell_lost(admission: Admission, nodes: list[str], now: datetime) -> bool:
+    """Write once that pods have gone with their nodes; what then becomes of it a cycle decides."""
+    told = admission.workload.events.filter(kind="members_lost", at__gte=admission.admitted_at)
+    known = {name for event in told for name in event.facts.get("lost", ())}
+    if known.issuperset(nodes):
         return False
-    facts = {"gpus": workload.gpus}
-    if not lifecycle.transition(workload, Status.PENDING, at=now, reason=why, facts=facts):
-        return False
-    lifecycle.stop_admission(workload, at=now, reason=why)
-    logger.info("evicted %s (%s)", workload, why)
+    facts = {"lost": sorted({*known, *nodes})}
+    lifecycle.tell(admission.workload, "members_lost", at=now, facts=facts)
+    logger.info("%s lost pods on %s", admission.workload, ", ".join(nodes))
     return True
 
 

@@ -31,6 +31,9 @@ class Route:
     local_queue: LocalQueue | None = None
 
 
+HELD = "LocalQueueHeld"  # work that runs there stays as it is
+
+
 def load_doors() -> Doors:
     """Read the queues and namespaces, in three queries."""
     return Doors(
@@ -68,7 +71,12 @@ def blocked(namespace: str, route: Route | None, doors: Doors) -> str:
 
 
 def drained(route: Route | None) -> str:
-    """Return why an admitted workload must leave through its LocalQueue, or ""."""
+    """Return why an admitted workload must leave through its LocalQueue, or gets no more pods.
+
+    "" where it does neither.
+    """
     local = route.local_queue if route else None
-    drains = local is not None and local.stop_policy == StopPolicy.HOLD_AND_DRAIN
-    return BlockerCode.QUEUE_STOPPED if drains else ""
+    if local is None or local.stop_policy == StopPolicy.NONE:
+        return ""
+    drains = local.stop_policy == StopPolicy.HOLD_AND_DRAIN
+    return BlockerCode.QUEUE_STOPPED if drains else HELD

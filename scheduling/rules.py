@@ -1,4 +1,4 @@
-"""The rules of workloads and nodes, asked by form, REST, manifest and command alike.
+"""The rules of workloads, asked by form, REST, manifest and command alike.
 
 ``check_workload`` yields every finding about a spec, errors and warnings, each with the path of
 the field in the spec. What can never run is judged by ``engine.diagnostics`` on the empty
@@ -6,7 +6,7 @@ cluster. Sources: ``admission.md`` K15, K18; ``placement.md`` 3 (G numbers).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,22 +16,23 @@ from gpuplatform.common.quantities import INT64_MAX, nearest_resource
 from queues import labels
 from queues.rules.words import check_amount, check_label_key, check_labels, check_name
 from scheduling.charging import charges_of
+from scheduling.device_rules import check_devices, with_real_names
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, Workload
+from scheduling.engine.terms import DeviceLocality, StopPolicy
 from scheduling.gang_rules import check_gang, roles_of
 from scheduling.minima import has_minima, with_minima
-from scheduling.readers import affinity_of, tolerations_of, topology_of
-from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
+from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
+from scheduling.specs import PodSetSpec, WorkloadSpec, subject_of
 from scheduling.topology_rules import check_levels, check_together
 from scheduling.world import World
 
 MOST_POD_SETS = 18
 MOST_PODS = 100_000
-LOCALITIES = ("any", "prefer-island", "require-island")
+LOCALITIES = tuple(locality.value for locality in DeviceLocality)
+UNDECLARED = ("UndeclaredResource", "OtherGpus")  # causes: the queue has no quota for it
 ON_FAILURE = ("restart", "fail", "keep")
-# A flavor with a topology: the labels of its nodes, and the labels of its levels.
-Pool = tuple[Mapping[str, str], Sequence[str]]
 # What a site may accept as blocked: it is well formed, and cannot run as things are.
 IMPOSSIBLE = frozenset(
     (
@@ -39,6 +40,7 @@ IMPOSSIBLE = frozenset(
         "NEVER_FITS_CLUSTER",
         "NEVER_FITS_TOPOLOGY",
         "NEVER_FITS_NODE",
+        "NEVER_FITS_ISLAND",
         "FLAVOR_MISMATCH",
         "UNCOVERED_RESOURCE",
         "TAINT_NOT_TOLERATED",
@@ -60,8 +62,8 @@ WELL_KNOWN = frozenset(
 
 
 def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
-    """Return the spec with each topology level spelled as the node label that it means."""
-    queue = world.cluster_queue_of(spec)
+    """Return the spec with levels and resources spelled as nodes and queues spell them."""
+    spec, queue = with_real_names(spec), world.cluster_queue_of(spec)
 
     def label(level: str) -> str:
         return world.level_of(level, queue) or level
@@ -81,14 +83,15 @@ def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
 
     Feasibility is only judged for a spec of sound shape.
     """
-    subject = subject_of(spec)
+    subject, said = subject_of(spec), list(check_devices(spec, world))
+    spec = with_real_names(spec)
     shape = [Diagnostic.from_problem(subject, problem) for problem in check_shape(spec)]
     shape += check_gang(spec)
     shape += [*_priority(spec, world), *check_levels(spec, world)]
     shape += _queue(spec, world)
     broken = any(d.is_error and d.code not in IMPOSSIBLE for d in _sizes(shape))
     found = [] if broken else _feasible(spec, world)
-    return [*shape, *found, *_resources(spec, world), *_not_honoured(spec)]
+    return [*shape, *said, *found, *_resources(spec, world), *_not_honoured(spec)]
 
 
 def _sizes(shape: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -199,8 +202,25 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     if not labels.matches(selector, world.doors.labels_of(spec.namespace)):
         numbers = {"queue": name, "namespace": spec.namespace}
         yield Diagnostic("NAMESPACE_NOT_ALLOWED", subject, "queue", numbers)
-    if cause := world.snapshot.cluster_queues[name].inactive:
+    if cause := world.snapshot.cluster_queues[name].inactive or _stop_of(spec, name, world):
         yield Diagnostic("QUEUE_CANNOT_ADMIT", subject, "queue", {"queue": name, "cause": cause})
+
+
+def _stop_of(spec: WorkloadSpec, name: str, world: World) -> str:
+    """Return the stop policy that keeps new work waiting: the queue's, or its door's (G19)."""
+    local = world.doors.local_queues.get((spec.namespace, spec.queue))
+    stops = [str(world.snapshot.cluster_queues[name].stop_policy)]
+    stops += [str(local.stop_policy)] if local else []
+    return next((stop for stop in stops if stop != StopPolicy.NONE), "")
+
+
+def without_answered(
+    found: Iterable[Diagnostic], spec: WorkloadSpec, world: World
+) -> Iterator[Diagnostic]:
+    """Return what a reader found less what the queue answers with a minimum runtime (G13)."""
+    queue = world.snapshot.cluster_queues.get(world.cluster_queue_of(spec) or "")
+    is_safe = queue is not None and queue.minimum_runtime.seconds > 0
+    return (d for d in found if not (is_safe and d.code == "RESTART_WITHOUT_MIN_RUNTIME"))
 
 
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
@@ -233,6 +253,7 @@ def _engine_pod_set(spec: PodSetSpec) -> PodSet:
         ),
         affinity=affinity_of(spec.affinity),
         charges=charges_of(spec.requests),
+        device=device_request_of(spec.requests, spec.device_locality, spec.device_memory_mib),
     )
 
 
@@ -257,7 +278,7 @@ def _feasible(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
 
 def _diagnostic(finding: Finding) -> Diagnostic:
     code, numbers = finding.code.value, dict(finding.numbers)
-    if numbers.get("cause") == "UndeclaredResource":
+    if numbers.get("cause") in UNDECLARED:
         code = "UNCOVERED_RESOURCE"
     return Diagnostic(code, finding.subject, "pod_sets", numbers)
 
@@ -278,11 +299,9 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     """Yield a warning for each field that is kept and not yet acted on."""
     subject = subject_of(spec)
     paths = [
-        ("stateless", spec.stateless),
         ("max_execution_time_s", spec.max_execution_time_s is not None),
         ("on_failure", spec.on_failure != ON_FAILURE[0]),
         ("max_retries", spec.max_retries is not None),
-        ("checkpoint_interval_s", spec.checkpoint_interval_s is not None),
     ]
     grows = has_minima(spec.min_member, spec.role_minima, roles_of(spec))
     whole = spec.min_member is not None and not grows
@@ -290,42 +309,7 @@ def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
         path = f"pod_sets[{index}]"
         paths += [
             (f"{path}.min_count", whole and pod_set.min_count not in (None, pod_set.count)),
-            (f"{path}.device_locality", pod_set.device_locality != "any"),
         ]
     for path, asked in paths:
         if asked:
             yield Diagnostic("FIELD_NOT_HONOURED", subject, path, {"field": path})
-
-
-# ---- nodes -----------------------------------------------------------------------------------
-def check_node(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    """Yield every problem of a node: names, labels, taints, and more offered than it has.
-
-    ``pools`` are the flavors with a topology; a node of one must carry all levels.
-    """
-    yield from check_name(spec.name)
-    yield from check_labels(spec.labels, "labels")
-    for index, taint in enumerate(spec.taints):
-        yield from check_label_key(str(taint.get("key", "")), f"taints[{index}].key")
-        if not labels.is_label_value(str(taint.get("value") or "")):
-            yield _one_of(f"taints[{index}].value", str(taint["value"]), ("a label value",))
-    yield from _check_pools(spec, pools)
-    for path, amounts in (("capacity", spec.capacity), ("allocatable", spec.allocatable)):
-        for resource, amount in amounts.items():
-            yield from check_label_key(resource, f"{path}[{resource[:64]}]")
-            yield from check_amount(amount, f"{path}[{resource[:64]}]")
-    for resource, amount in spec.allocatable.items():
-        most = spec.capacity.get(resource)
-        if most is not None and amount > most:
-            where = f"allocatable[{resource[:64]}]"
-            numbers = {"resource": resource, "amount": amount, "capacity": most}
-            yield _problem(where, "ALLOCATABLE_ABOVE_CAPACITY", **numbers)
-
-
-def _check_pools(spec: NodeSpec, pools: Mapping[str, Pool]) -> Iterator[Problem]:
-    for flavor, (wanted, levels) in sorted(pools.items()):
-        if wanted.items() <= spec.labels.items():
-            for level in levels:
-                if level not in spec.labels:
-                    numbers = {"flavor": flavor, "level": level}
-                    yield _problem(f"labels[{level}]", "NODE_WITHOUT_LEVEL", **numbers)

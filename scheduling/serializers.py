@@ -11,6 +11,7 @@ from rest_framework import serializers
 from gpuplatform.common import reasons
 from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 
 
@@ -39,6 +40,7 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
             "subgroup_size",
             "min_subgroups",
             "device_locality",
+            "device_memory_mib",
         )
 
 
@@ -47,7 +49,7 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
 
     class Meta:
         model = Placement
-        fields = ("pod_set", "node", "count", "flavors")
+        fields = ("pod_set", "node", "count", "flavors", "devices")
 
 
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
@@ -128,6 +130,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
     events = EventSerializer(many=True, read_only=True)
     growth = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
+    reservation = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -145,6 +148,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "last_checkpoint_at",
             "growth",
             "pods",
+            "reservation",
             "on_failure",
             "max_retries",
             "warnings",
@@ -177,6 +181,12 @@ class WorkloadSerializer(WorkloadRowSerializer):
         needed = wanted if least is None else least
         return {"wanted": wanted, "standing": standing, "minimum": needed}
 
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_reservation(self, row: Workload) -> dict[str, Any] | None:
+        """Return what is reserved for a waiting gang: when it starts, where, what it costs."""
+        actor = self.context.get("actor")
+        return as_fields(reservation_of(row, actor)) if actor else None
+
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:
         """Return where the pods stand, of the admission now held."""
@@ -194,6 +204,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
         fields = (
             "name",
             "labels",
+            "annotations",
             "taints",
             "capacity",
             "allocatable",
@@ -201,6 +212,13 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "schedulable",
             "version",
         )
+
+
+class NodeChangeInput(serializers.Serializer[Any]):
+    """What changes of a machine: whether new pods may come."""
+
+    schedulable = serializers.BooleanField()
+    reason = serializers.CharField(max_length=500, required=False)
 
 
 # ---- what a client sends: for the schema; ``scheduling.workload_body`` reads it
@@ -240,8 +258,9 @@ class PodSetInput(serializers.Serializer[Any]):
     group = serializers.CharField(required=False, max_length=63)
     subgroup = SubgroupInput(required=False)
     device_locality = serializers.ChoiceField(
-        ["any", "prefer-island", "require-island"], required=False
+        ["any", "prefer-island", "restricted", "require-island"], required=False
     )
+    device_memory_mib = serializers.IntegerField(required=False, min_value=0)
 
 
 class WorkloadInput(serializers.Serializer[Any]):

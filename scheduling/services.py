@@ -29,8 +29,9 @@ from scheduling import lifecycle
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, PodSet, Workload
+from scheduling.node_rules import Pool, check_node
 from scheduling.routes import load_doors
-from scheduling.rules import IMPOSSIBLE, Pool, check_node, check_workload, resolved
+from scheduling.rules import IMPOSSIBLE, check_workload, resolved, without_answered
 from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
 from scheduling.world import World
 
@@ -57,6 +58,7 @@ class Refused(Rejected):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__([d.as_problem() for d in errors_of(self.diagnostics)])
+        self.warnings = tuple(d.as_json() for d in self.diagnostics if not d.is_error)
 
 
 def load_world() -> World:
@@ -164,7 +166,7 @@ def submit_workload(
         Refused: all reasons with numbers; code ``name_taken`` where a live one has the name.
     """
     world = world or load_world()
-    known = tuple(known)
+    known = tuple(without_answered(known, spec, world))
     found = (*known, *unsaid(check_workload(spec, world), known))
     fatal = [d for d in errors_of(found) if not _tolerated(d)]
     if fatal:
@@ -260,6 +262,7 @@ def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
         "subgroup_size": spec.subgroup.size if spec.subgroup else None,
         "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,
         "device_locality": spec.device_locality,
+        "device_memory_mib": spec.device_memory_mib,
     }
 
 
@@ -294,6 +297,7 @@ def describe_node(row: Node) -> NodeSpec:
     return NodeSpec(
         name=row.name,
         labels=row.labels,
+        annotations=row.annotations,
         taints=tuple(row.taints),
         capacity=row.capacity,
         allocatable=row.allocatable,
@@ -329,6 +333,7 @@ def save_node(
     columns = {
         "name": spec.name,
         "labels": dict(spec.labels),
+        "annotations": dict(spec.annotations),
         "taints": [dict(taint) for taint in spec.taints],
         "capacity": dict(spec.capacity),
         "allocatable": dict(spec.allocatable),

@@ -39,7 +39,8 @@ class PodSetSpec:
 
     ``affinity``: terms of which one must hold; a term is expressions that hold together, each
     ``{"key", "operator", "values"}``. ``slices``: outer ones first, each made of the next.
-    Pod sets of one ``group`` share a domain and flavors.
+    Pod sets of one ``group`` share a domain and flavors. ``device_memory_mib``: what each of a
+    pod's whole GPUs must have for it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class PodSetSpec:
     group: str = ""
     subgroup: SubgroupSpec | None = None
     device_locality: str = "any"
+    device_memory_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +114,28 @@ class WorkloadChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:
-    """A machine as its cluster reports it."""
+    """A machine as its cluster reports it; of its annotations, ours alone."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     capacity: Mapping[str, int] = field(default_factory=dict)
     allocatable: Mapping[str, int] = field(default_factory=dict)
     ready: bool = True
     schedulable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoval:
+    """That a node should be forgotten."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """Whether new pods may come to a node, and why that changes."""
+
+    schedulable: bool
+    reason: str = ""

@@ -63,12 +63,18 @@ def _slices(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
         if not 1 <= layer.size <= max(1, pod_set.count):
             numbers = {"needed_pods": layer.size, "pods": pod_set.count, "pod_set": pod_set.name}
             yield _problem(where, "SUBGROUP_TOO_LARGE", **numbers)
-        elif number == 0 and pod_set.count % layer.size:
-            numbers = {"slice_size": layer.size, "pods": pod_set.count, "pod_set": pod_set.name}
+        elif number == 0 and (odd := _not_whole(pod_set, layer.size)):
+            numbers = {"slice_size": layer.size, "pods": odd, "pod_set": pod_set.name}
             yield _problem(where, "SLICES_NOT_WHOLE", **numbers)
         elif number and layers[number - 1].size % layer.size:
             sizes = {"inner": layer.size, "outer": layers[number - 1].size}
             yield _problem(where, "SLICES_NOT_NESTED", **sizes)
+
+
+def _not_whole(pod_set: PodSetSpec, size: int) -> int:
+    """Return the count, or the minimum, that no whole number of slices makes up; else 0."""
+    counts = (pod_set.count, pod_set.min_count or 0)
+    return next((count for count in counts if count % size), 0)
 
 
 def _groups(spec: WorkloadSpec) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ urlpatterns = [
     path("workloads/<uuid:uid>/cancel/", views.workload_cancel, name="workload-cancel"),
     path("nodes/", machines.nodes_page, name="nodes"),
     path("nodes/<name:name>/", machines.node_page, name="node"),
+    path("nodes/<name:name>/delete/", machines.node_delete, name="node-delete"),
     path("nodes/<name:name>/cordon/", machines.node_cordon, name="node-cordon"),
     path("fragments/", machines.fragments_file, name="fragments"),
     path("charts/fragments/", machines.fragments_chart, name="chart-fragments"),

@@ -28,6 +28,7 @@ from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
 from scheduling.selectors.overview import load_overview
 from scheduling.selectors.pages import Pages
+from scheduling.selectors.promises import standing_alerts
 from scheduling.selectors.tiles import overview_tiles
 from scheduling.tables import WorkloadTable
 
@@ -55,6 +56,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "borrowed_head": charts.borrowed_head(),
         "borrowed_rows": charts.borrowed_table(borrowers),
         "decisions": [event_line(event, actor) for event in page.decisions],
+        "alerts": standing_alerts(page.board.snapshot, actor) if actor.sees_everything else [],
     }
     return render(request, "scheduling/overview.html", context)
 
@@ -104,6 +106,7 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         if column
         else findings.queues_sentence([], "", ""),
         "loans": loans.open_loans(actor, flavor=column.flavor if column else ""),
+        "alerts": standing_alerts(board.snapshot, actor) if actor.sees_everything else [],
     }
     return render(request, "scheduling/queues.html", context)
 

@@ -17,6 +17,7 @@ from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
 from scheduling.rules import LOCALITIES, ON_FAILURE
 from scheduling.specs import (
+    NodeChange,
     PodSetChange,
     PodSetSpec,
     SliceSpec,
@@ -29,6 +30,7 @@ from scheduling.topology_rules import MODES
 
 EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
 INT32_MIN = -(2**31)
+REASON_LENGTH = 500
 
 
 def read_workload(body: Any) -> WorkloadSpec:
@@ -48,6 +50,26 @@ def read_workload(body: Any) -> WorkloadSpec:
     if problems:
         raise Rejected(problems)
     return spec
+
+
+def read_node_change(body: Any) -> NodeChange:
+    """Return what ``PATCH`` of a node asks for.
+
+    Raises:
+        Rejected: wrong types, unknown or missing fields; each with its path.
+    """
+    if not isinstance(body, Mapping):
+        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
+        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
+    found: list[Diagnostic] = []
+    fields = Fields(body, "Node", found)
+    if "schedulable" not in fields:
+        fields.report("REQUIRED", "schedulable")
+    change = NodeChange(fields.flag("schedulable"), fields.text("reason")[:REASON_LENGTH])
+    fields.close()
+    if problems := [_problem(finding) for finding in found]:
+        raise Rejected(problems)
+    return change
 
 
 def read_change(body: Any) -> WorkloadChange:
@@ -150,6 +172,7 @@ def _pod_set(row: Fields) -> PodSetSpec:
         tolerations=tuple(_toleration(t) for t in row.children("tolerations")),
         group=row.text("group"),
         device_locality=row.choice("device_locality", LOCALITIES, "any"),
+        device_memory_mib=row.integer("device_memory_mib") or 0,
     )
     if "topology" in row:
         spec = replace(spec, topology=_topology(row.child("topology")))

@@ -5,10 +5,13 @@ edit, in the same transaction, and tells what became of it.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+from django.db import transaction
 
 from gpuplatform.common.diagnostics import Diagnostic
 
+Done = TypeVar("Done")
 Told = Callable[[], list[Diagnostic]]
 Watch = Callable[[Any], Told]
 _watches: list[Watch] = []
@@ -24,3 +27,15 @@ def watch_change(spec: Any) -> Told:
     """Return what tells, once ``spec`` is saved, what that means; call this before saving."""
     told = [watch(spec) for watch in _watches]
     return lambda: [diagnostic for one in told for diagnostic in one()]
+
+
+def carry_out(spec: Any, act: Callable[[], Done], *, keep: bool) -> tuple[Done, list[Diagnostic]]:
+    """Make ``spec`` so, and return what ``act`` returned and what that means.
+
+    ``keep`` False: as if it had never been; what ``act`` returned must hold all that is needed.
+    """
+    with transaction.atomic():
+        told = watch_change(spec)
+        done, found = act(), told()
+        transaction.set_rollback(not keep)
+    return done, found

@@ -104,7 +104,8 @@ def rejection(error: Rejected, status: int, path: str) -> dict[str, Any]:
     codes = [p.code for p in error.problems]
     code = codes[0].lower() if len(set(codes)) == 1 else "rejected"
     detail = " ".join(dict.fromkeys(p.message for p in error.problems))
-    return problem(status, code, detail, errors=errors_of(error.problems), path=path)
+    more = {"warnings": error.warnings} if error.warnings else {}
+    return problem(status, code, detail, errors=errors_of(error.problems), path=path, **more)
 
 
 def errors_of(problems: Iterable[Problem]) -> list[dict[str, Any]]:

@@ -15,7 +15,12 @@ class Problem:
 
 
 class Rejected(Exception):
-    """A request that broke rules; nothing was changed."""
+    """A request that broke rules; nothing was changed.
+
+    ``warnings`` is what was found beside the problems, as answers spell it.
+    """
+
+    warnings: Sequence[Mapping[str, object]] = ()
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("; ".join(f"{p.path}: {p.code} {p.message}" for p in problems))

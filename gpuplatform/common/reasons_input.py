@@ -115,6 +115,11 @@ DOUBTFUL: dict[str, Reason] = {
         _("Set the label gpuplatform.io/team, or choose the team on the page."),
     ),
     "RESOURCE_ALIAS": Reason(WARNING, _("{old} was read as {new}."), _("Write {new}.")),
+    "VGPU_NUMBER_DEFAULTED": Reason(
+        WARNING,
+        _("{pod_set} asks for a part of a device and not of how many; it gets it of one."),
+        _("Write {resource}."),
+    ),
     "OUTSIDE_QUOTA": Reason(
         INFO,
         _("{subject} names no queue: what it uses is shown as use without quota."),

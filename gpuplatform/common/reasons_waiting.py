@@ -91,8 +91,8 @@ BLOCKERS: dict[str, Reason] = {
     "USED_MORE": Reason(
         INFO,
         _(
-            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours for"
-            " {their_gpus} promised GPUs; {own} has used {our_hours} for {our_gpus}."
+            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours with"
+            " {their_gpus} promised; {own} has used {our_hours} with {our_gpus} promised."
         ),
         _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
     ),
@@ -156,6 +156,28 @@ BLOCKERS: dict[str, Reason] = {
             " be stopped yet: their queue grants them a minimum runtime."
         ),
         _("It is looked at again at {until}, when enough of them may be stopped."),
+    ),
+    "RESERVED": Reason(
+        INFO,
+        _("What is free is promised to a gang in front of it, which starts by {until}."),
+        _("Work that says how long it runs, and ends before, may start in the meantime."),
+        _("What is free is promised to a gang in front of it."),
+    ),
+    "HELD": Reason(
+        INFO,
+        _("Nodes that empty are held for a gang that has waited too long."),
+        _("It is looked at again once that gang has started."),
+    ),
+    "PROMISED": Reason(
+        INFO,
+        _("Room on {nodes} nodes is promised to it: it starts by {until}."),
+        _("The promise holds as long as running work ends when it said that it would."),
+        _("Room is promised to it."),
+    ),
+    "GATHERING": Reason(
+        INFO,
+        _("Nodes that empty are held for it until it has enough."),
+        _("As work has run up to now, that is expected at {until}."),
     ),
 }
 

@@ -9,7 +9,8 @@ from queues.choices import Fairness
 from queues.selectors import fairness_above
 from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, TopologySpec
 from scheduling.engine.snapshot import Snapshot
-from scheduling.selectors.promises import became_impossible, concerns, promise_findings
+from scheduling.selectors.edits import Standing, cleared, standing_now, without_checkpoint
+from scheduling.selectors.promises import became_impossible, concerns
 from scheduling.specs import NodeSpec
 
 CHANGES_PROMISES = (
@@ -28,15 +29,15 @@ def changes_promises(items: Iterable[Item]) -> bool:
 
 
 def judge(
-    report: ImportReport,
-    items: Mapping[int, Item],
-    before: Mapping[str, tuple[str, str]],
-    snapshot: Snapshot,
+    report: ImportReport, items: Mapping[int, Item], before: Standing, snapshot: Snapshot
 ) -> None:
     """Add to the report what the kept changes mean; to each object what concerns it."""
-    promises = promise_findings(snapshot)
+    after = standing_now(snapshot)
+    promises = after.alerts
     report.findings += promises
-    report.findings += became_impossible(before, snapshot)
+    report.findings += cleared(before, after)
+    report.findings += became_impossible(before.impossible, after.impossible)
+    report.findings += without_checkpoint(before.snapshot, snapshot)
     for result in report.results:
         if not result.is_rejected:
             specs = items[result.document.index].specs

@@ -21,8 +21,8 @@ from queues.specs import ClusterQueueSpec
 from scheduling.loader import load_snapshot
 from scheduling.manifests.work import VOLCANO_DEFAULT
 from scheduling.routes import resolve_queue
+from scheduling.selectors.edits import standing_now
 from scheduling.selectors.forecast import forecast
-from scheduling.selectors.promises import impossible_work
 from scheduling.services import Refused, load_world, submit_workload, within_rights
 from scheduling.specs import WorkloadSpec
 from scheduling.world import World
@@ -87,7 +87,7 @@ class _Import:
         """Keep everything that may be kept; results stand in the order of the submission."""
         report = ImportReport([self.results[item.document.index] for item in self.items])
         judged = consequences.changes_promises(self.items)
-        before = impossible_work(load_snapshot()) if judged else {}
+        before = standing_now() if judged else None
         ranked = sorted(self.items, key=lambda item: item.rank)
         promised = [i for i in ranked if i.specs and not isinstance(i.specs[-1], WorkloadSpec)]
         for item in promised:
@@ -97,7 +97,7 @@ class _Import:
         works = [item for item in self.items if isinstance(_last(item), WorkloadSpec)]
         if judged or works:
             world = load_world()
-            if judged:
+            if before is not None:
                 by_index = {item.document.index: item for item in self.items}
                 consequences.judge(report, by_index, before, world.snapshot)
             for item in works:

@@ -148,8 +148,8 @@ class Churn:
         return (self.looked + self.weighed) / self.decisions
 
 
-class _Site:
-    """A cluster with gangs on it."""
+class Yard:
+    """A cluster with gangs on it; what it costs is counted from :meth:`start` to :meth:`stop`."""
 
     def __init__(self, nodes: int, policy: PlacementPolicy, seed: int) -> None:
         kinds = gangs()
@@ -229,7 +229,7 @@ class _Site:
 
 def churn(nodes: int, policy: PlacementPolicy, decisions: int, seed: int = 1) -> Churn:
     """Fill a cluster, let it settle, and count so many decisions on it; then ask for too much."""
-    site = _Site(nodes, policy, seed)
+    site = Yard(nodes, policy, seed)
     while not site.full:
         site.turn()
     for _ in range(decisions // 10):
@@ -251,7 +251,7 @@ def churn(nodes: int, policy: PlacementPolicy, decisions: int, seed: int = 1) ->
 
 def one_large(policy: PlacementPolicy) -> float:
     """Return the seconds that one gang of 1,024 pods takes on 1,024 empty nodes."""
-    site = _Site(LARGE, policy, 1)
+    site = Yard(LARGE, policy, 1)
     gang = PodSet("large", LARGE, _requests(GPUS, lean=False))
     started = time.process_time()
     found = site.place(gang)

@@ -8,6 +8,7 @@ from scheduling.engine.affinity import admits_node
 from scheduling.engine.domains import Domains
 from scheduling.engine.ground import Footprint, Ground
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration
+from scheduling.engine.slices import Grain, Layer, grain_of, layers_of
 from scheduling.engine.snapshot import PodSet, Snapshot
 from scheduling.engine.terms import PlacementPolicy, TopologyMode
 from scheduling.engine.topology import path_of, topology_of
@@ -41,6 +42,7 @@ class Site:
 
     ``level``: how deep the domain lies in which all must stand, 1 outermost; 0: as near to each
     other as may be; None: the policy alone decides; ``NO_LEVEL``: there is no such level.
+    ``layers``: the slices in which they come, ``grain`` what that means for each level.
     """
 
     pod: Footprint
@@ -48,6 +50,8 @@ class Site:
     policy: PlacementPolicy
     level: int | None
     quota_only: bool
+    layers: tuple[Layer, ...] = ()
+    grain: Grain = ()
 
 
 def untolerated(
@@ -95,7 +99,9 @@ class Atlas:
         """Return the numbers of nodes and holes, which all rooms of this cluster share."""
         if self._ground is None:
             kinds = {name: self._kind(node) for name, node in self.nodes.items()}
-            self._ground = Ground(tuple(self.nodes.values()), kinds)
+            self._ground = Ground(
+                tuple(self.nodes.values()), kinds, keeps=self.snapshot.keeps_for_gpus
+            )
         return self._ground
 
     def _kind(self, node: Node) -> str:
@@ -177,7 +183,10 @@ class Atlas:
         if key not in self._fields:
             self._fields[key] = self._field(suitable.nodes, levels)
         pod, level = self.ground.footprint_of(pod_set), level_of(pod_set, levels)
-        return Site(pod, self._fields[key], self._policy(names), level, suitable.quota_only)
+        asked = pod_set.topology.layers if pod_set.topology else ()
+        layers = layers_of(levels, asked) or ()
+        policy, field = self._policy(names), self._fields[key]
+        return Site(pod, field, policy, level, suitable.quota_only, layers, grain_of(layers))
 
     def _field(self, nodes: tuple[str, ...], levels: tuple[str, ...]) -> Field:
         numbers = self.ground.numbers
@@ -240,7 +249,11 @@ class Atlas:
 def level_of(pod_set: PodSet, levels: tuple[str, ...]) -> int | None:
     """Return how near the pods must stand, as :class:`Site` says it."""
     request = pod_set.topology
-    if request is None or request.mode is TopologyMode.UNCONSTRAINED:
+    if request is None:
+        return None
+    if layers_of(levels, request.layers) is None:
+        return NO_LEVEL
+    if request.mode is TopologyMode.UNCONSTRAINED:
         return None
     if not levels or (request.level is not None and request.level not in levels):
         return NO_LEVEL

@@ -63,6 +63,7 @@ class Running:
         self._levels: dict[str, dict[int, Counter[FlavorResource]]] = {}
         self._surplus: Counter[str] = Counter()  # pieces of it, by queue
         self.usage = dict[str, Counter[FlavorResource]]()
+        self.timed = 0  # how many have a known duration
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
                 self.add(workload)
@@ -87,6 +88,13 @@ class Running:
         """Return whether some gang of the queue has pods above its minimum."""
         return self._surplus[queue] > 0
 
+    def total(self, queue: str) -> Counter[FlavorResource]:
+        """Return what all of the queue's running work uses."""
+        total: Counter[FlavorResource] = Counter()
+        for usage in self._levels.get(queue, {}).values():
+            total.update(usage)
+        return total
+
     def add(self, workload: Workload, charge: Charge | None = None) -> None:
         """Note a workload that has been admitted; one outside every queue is nobody's victim.
 
@@ -99,12 +107,14 @@ class Running:
             levels = self._levels.setdefault(workload.queue, {})
             levels.setdefault(workload.priority, Counter()).update(usage)
             self._surplus[workload.queue] += bool(workload.part_of)
+            self.timed += workload.duration_s is not None
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended, if it was noted at all."""
         if workload.queue and self._by_queue.get(workload.queue, {}).pop(workload.key, None):
             self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
             self._surplus[workload.queue] -= bool(workload.part_of)
+            self.timed -= workload.duration_s is not None
 
 
 VictimOrder = tuple[bool, int, float, float, str]

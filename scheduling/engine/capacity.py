@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.ground import Footprint, HoleTable
 from scheduling.engine.journal import Journal, Trial
-from scheduling.engine.machines import WHOLE
+from scheduling.engine.scoring.devices import Spare, whole_turns
 from scheduling.engine.scoring.holes import after, fitting
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 from scheduling.engine.usage import is_whole_gpu, paired
@@ -31,20 +31,41 @@ class FreeCapacity:
         return self._journal.trial()
 
     def free(self, node: str, resource: str) -> int:
-        """Return how much of it is free on the node; of devices told apart, the whole ones."""
+        """Return how much of it is free on the node; of devices told apart, whole turns."""
         column = self.ground.columns.get(resource)
         if column is None:
             return -self._strange.get((node, resource), 0)
         hole = self.ground.holes[self.holes[self.ground.numbers[node]]]
         if hole.devices and is_whole_gpu(resource):
-            return sum(free >= WHOLE for free in hole.devices) if min(hole.devices) >= 0 else -1
+            return min(hole.amounts[column], whole_turns(hole.spare))
         return hole.amounts[column]
+
+    def spare(self, node: str) -> Spare:
+        """Return what is free on the node's devices; on none where they are not told apart."""
+        return self.ground.holes[self.holes[self.ground.numbers[node]]].spare
 
     def fitting(self, node: str, pod_set: PodSet) -> int:
         """Return how many pods of the pod set still fit on the node."""
         pod = self.ground.footprint_of(pod_set)
         hole = self.ground.holes[self.holes[self.ground.numbers[node]]]
         return 0 if pod.strange else fitting(hole, pod.shape)
+
+    def bears(self, node: str, pod_set: PodSet, pods: int, seats: Seats = ()) -> bool:
+        """Return whether so many pods fit on the node, and on exactly these devices of it."""
+        if self.fitting(node, pod_set) < pods:
+            return False
+        pod, hole = self.ground.footprint_of(pod_set), self.holes[self.ground.numbers[node]]
+        spare = self.spare(node)
+        if not spare.free or not pod.shape.devices:
+            return True
+        if len(seats) != pods or any(d >= len(spare.free) for seat in seats for d in seat):
+            return False
+        left = self.ground.holes[self._on_devices(hole, pod, pods, seats)]
+        taken = {device for seat in seats for device in seat}
+        return all(
+            left.devices[device] >= 0 and (not left.memory or left.memory[device] >= 0)
+            for device in taken
+        )
 
     def take(self, node: str, pod_set: PodSet, pods: int, seats: Seats = ()) -> None:
         """Put ``pods`` on the node; with a negative number, take them away.

@@ -10,7 +10,8 @@ from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.grades import Mode, Standing, goes_on
 from scheduling.engine.preemption import MAX_COMBINATIONS, Preemptor
-from scheduling.engine.snapshot import Fungibility, Workload
+from scheduling.engine.queue_rules import Fungibility
+from scheduling.engine.snapshot import Workload
 from scheduling.engine.terms import FlavorPreference, FlavorSearch
 from scheduling.engine.tree import QuotaKey
 from scheduling.engine.ways import Way, levels

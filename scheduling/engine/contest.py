@@ -1,8 +1,9 @@
 """Whose turn it is among the heads of all queues.
 
-Waiting preemptors come first. In a tree that shares by ``share`` or ``history`` a tournament finds
-the one who stands for it; those, and the heads of all other queues, go by rank: borrow level,
-priority, age, key. (Trees share nodes, so there is one order over all of them.)
+Waiting preemptors come first, and gangs for which room is reserved. In a tree that shares by
+``share`` or ``history`` a tournament finds the one who stands for it; those, and the heads of all
+other queues, go by rank: borrow level, priority, age, key. (Trees share nodes, so there is one
+order over all of them.)
 """
 
 from collections.abc import Iterable
@@ -31,11 +32,12 @@ class Contest:
 
     def __init__(self, state: State) -> None:
         self._state, self._books, self._regime = state, state.books, state.regime
-        self._claimants, self._ledger = state.claims, state.books.soon.ledger
+        self._ledger = state.books.soon.ledger
         self._heads = Heads(self._rank)
         self._tournament = Tournament[Workload](
             self._ledger, lambda one, at: state.regime.footing(one.queue, one.usage, at)
         )
+        self._by_rank: set[str] = set()  # who stands in line for itself; all others must win
         self._changed: set[QuotaKey] = set()  # queues whose tree has not been played again yet
         self._asks: dict[tuple[str | None, int, int | None, str], Ask] = {}  # by what is asked for
         self._fair_queues: dict[str, QuotaKey | None] = {}
@@ -53,6 +55,7 @@ class Contest:
         """Let ``workload`` stand as the head of its queue."""
         queue = self._fair_queue(workload)
         if queue is None:
+            self._by_rank.add(workload.key)
             self._heads.offer(workload)
         else:
             self._enter(queue, workload, self._ask(workload))
@@ -66,11 +69,18 @@ class Contest:
                 self._changed.add(queue)
 
     def pop(self) -> Workload | None:
-        """Return whose turn it is and forget it; None when nobody is left."""
+        """Return whose turn it is and forget it; None when nobody is left.
+
+        A champion that was overtaken and won later is in line twice: the second time it is
+        nobody any more, even if it has become a waiting preemptor meanwhile.
+        """
         self._settle()
         while (workload := self._heads.pop()) is not None:
-            queue = self._fair_queue(workload)
-            if queue is None or self._wins(queue, workload):
+            if workload.key in self._by_rank:
+                self._by_rank.remove(workload.key)
+                return workload
+            queue = self._books.queue(workload)
+            if queue is not None and self._wins(queue, workload):
                 return workload
         return None
 
@@ -82,7 +92,7 @@ class Contest:
             plays = queue is not None and self._regime.is_fair(queue)
             self._fair_queues[name] = queue if plays else None
         found = self._fair_queues[name]
-        return found if found is None or workload.key not in self._claimants else None
+        return None if self._state.favoured(workload.key) else found
 
     def _enter(self, queue: QuotaKey, workload: Workload, usage: Usage) -> None:
         self._tournament.enter(Contender(queue, usage, urgency(workload), workload))
@@ -141,12 +151,12 @@ class Contest:
             return known
         queue = self._books.queue(workload)
         if queue is None:
-            return Rank(workload.key not in self._claimants, 0, *urgency(workload))
+            return Rank(not self._state.favoured(workload.key), 0, *urgency(workload))
         moves = self._moves.get(self._ledger.root(queue), 0)
         last = self._last.get(workload.key)
         if last is not None and last[0] == moves:
             return last[1]
         level = borrow_level(self._books, queue, self._ask(workload))
-        rank = Rank(workload.key not in self._claimants, level, *urgency(workload))
+        rank = Rank(not self._state.favoured(workload.key), level, *urgency(workload))
         self._last[workload.key] = moves, rank
         return rank

@@ -6,9 +6,11 @@ from scheduling.engine.entries import Entry, find_entry, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
+from scheduling.engine.mending import Mending
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.plan import Blocker, Plan
 from scheduling.engine.regrowth import has_room
+from scheduling.engine.reserving import MAX_FORECASTS, give_turn, refresh
 from scheduling.engine.shapes import form_of
 from scheduling.engine.snapshot import Claim, Snapshot, Workload
 from scheduling.engine.state import State
@@ -50,10 +52,13 @@ def advance(state: State, now: float) -> Desk:
     state.pass_time(now)  # 1. claims expire, and work loses its protection
     state.expected.settle()  # and room is kept for what is expected now
     desk = Desk(state)
+    refresh(state)
     _drain_stopped_queues(desk)  # 2. queues on HoldAndDrain lose their running work
     _evict_outgrown(desk)  # 3. who takes back what is no longer there leaves as well
-    _place_unmanaged(desk)  # 4. pods outside every queue need nodes but no quota
-    _drain(desk, _line_up(state))  # 5. head by head, until nobody fits any more
+    mending = Mending(desk)  # (gangs that lost a node come before others of their priority)
+    _place_unmanaged(desk, mending)  # 4. pods outside every queue need nodes but no quota
+    _drain(desk, _line_up(state), mending)  # 5. head by head, until nobody fits any more
+    mending.finish()
     add_surplus(desk)  # 6. gangs get what they ask for above their minima
     desk.close()  # 7. let the books be as decided
     return desk
@@ -79,13 +84,15 @@ def _evict_outgrown(desk: Desk) -> None:
             desk.evict(workload, EvictionReason.OUTGROWN)
 
 
-def _place_unmanaged(desk: Desk) -> None:
+def _place_unmanaged(desk: Desk, mending: Mending) -> None:
     state = desk.state
     for workload in queue_order(state.workloads[key] for key in state.unmanaged):
-        entry = find_entry(state, state.asking(workload), None, ())
-        if entry is not None and entry.ready:
-            desk.move(entry.moved)
-            desk.admit(workload, entry.assignments)
+        mending.before(workload)
+        with state.reservations.aside(state.reservations.binding(workload, state.now)):
+            entry = find_entry(state, state.asking(workload), None, ())
+            if entry is not None and entry.ready:
+                desk.move(entry.moved)
+                desk.admit(workload, entry.assignments)
 
 
 def _line_up(state: State) -> dict[str, Walk]:
@@ -101,7 +108,7 @@ def _line_up(state: State) -> dict[str, Walk]:
     return lines
 
 
-def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
+def _drain(desk: Desk, lines: dict[str, Walk], mending: Mending) -> None:
     """Look at the best head of all queues again and again; its queue then offers the next."""
     state = desk.state
     heads = Contest(state)
@@ -111,6 +118,7 @@ def _drain(desk: Desk, lines: dict[str, Walk]) -> None:
     parked: set[object] = set()
     while (workload := heads.pop()) is not None:
         assert workload.queue is not None
+        mending.before(workload)
         desk.work["heads"] += 1
         line = lines[workload.queue]
         moves_on = _consider(desk, workload, line, parked)
@@ -136,18 +144,35 @@ def _offer(desk: Desk, heads: Contest, line: Walk, *, strict: bool) -> None:
     state, refused = desk.state, set[object]()
     for key in line:
         workload = state.workloads[key]
-        asking = state.asking(workload)
-        same = reach(state, asking)
+        bound = state.reservations.binding(workload, state.now)
+        same = reach(state, state.asking(workload)), bound
         if (
             strict
-            or key in state.claims
-            or (same not in refused and not out_of_reach(state, asking))
+            or state.favoured(key)
+            or (same not in refused and not _out_of_reach(state, workload, bound))
         ):
             heads.offer(workload)
             return
         refused.add(same)  # others that differ in their places alone are refused with it
         desk.work["passed"] += 1
+        _reserve_for(desk, workload)
         line.park(form_of(workload))
+
+
+def _out_of_reach(state: State, workload: Workload, bound: tuple[str, ...]) -> bool:
+    with state.reservations.aside(bound):
+        return out_of_reach(state, state.asking(workload))
+
+
+def _reserve_for(desk: Desk, workload: Workload) -> None:
+    """Let a gang that cannot start have its turn, for a bounded number of gangs of each tree."""
+    queue = desk.state.books.queue(workload)
+    assert queue is not None
+    root = desk.state.books.now.ledger.root(queue)
+    if desk.forecasts[root] < MAX_FORECASTS and give_turn(
+        desk.state, workload, desk.newly_running
+    ):
+        desk.forecasts[root] += 1
 
 
 def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -> bool:
@@ -159,29 +184,58 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     What did not fit in this cycle does not fit a second time in the same form: nothing is freed
     within a cycle. So ten thousand equal gangs cost one search.
     """
-    state = desk.state
-    claim = state.claims.lift(workload.key)
-    protected = state.claims.protected_from(workload.key) | desk.shielded
-    form = form_of(workload)
-    if claim is not None or (form, protected) not in parked:
-        asking = state.asking(workload)
-        state.preemptor.spared.clear()
-        entry = find_entry(state, asking, claim, protected)
+    state, form = desk.state, form_of(workload)
+    claim, reserved = state.claims.lift(workload.key), state.reservations.lift(workload.key)
+    bound = () if claim else state.reservations.binding(workload, state.now)
+    with state.reservations.aside(bound):
+        entry = _look_for(desk, workload, claim, bound, line=line, parked=parked)
         if entry is not None:
-            _take(desk, workload, claim, entry)
-            return entry.ready
-        if claim is not None:
-            state.claims.keep(claim)  # a node or quota that is missing now may come back in time
-        else:
-            parked.add((form, protected))
-            # Nobody of this form finds a victim if this one spared nobody, or spared in vain.
-            if not state.preemptor.spared or find_entry(state, asking, None, ()) is None:
-                line.park(form)
+            _take(desk, workload, claim, entry, waits=reserved is not None)
+    if reserved is not None and not (entry and (entry.ready or entry.victims)):
+        state.reservations.keep(reserved)
+    elif entry is None and claim is None:
+        _reserve_for(desk, workload)
+    if entry is not None:
+        return entry.ready
     return _is_strict(state, form.queue) and state.never(workload)
 
 
-def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> None:
-    """Start the workload, or keep for it what others leave."""
+def _look_for(
+    desk: Desk,
+    workload: Workload,
+    claim: Claim | None,
+    bound: tuple[str, ...],
+    *,
+    line: Walk,
+    parked: set[object],
+) -> Entry | None:
+    """Return how the workload gets in; None where it does not, or none of its equals did."""
+    state, form = desk.state, form_of(workload)
+    protected = state.claims.protected_from(workload.key) | desk.shielded
+    protected |= state.reservations.relied_on(bound)
+    refusal = form, protected, bound
+    if claim is None and refusal in parked:
+        return None
+    asking = state.asking(workload)
+    state.preemptor.spared.clear()
+    entry = find_entry(state, asking, claim, protected)
+    if entry is None and claim is not None:
+        state.claims.keep(claim)  # a node or quota that is missing now may come back in time
+    elif entry is None:
+        parked.add(refusal)
+        # Nobody of this form finds a victim if this one spared nobody, or spared in vain.
+        if not state.preemptor.spared or find_entry(state, asking, None, ()) is None:
+            line.park(form)
+    return entry
+
+
+def _take(
+    desk: Desk, workload: Workload, claim: Claim | None, entry: Entry, *, waits: bool
+) -> None:
+    """Start the workload, or keep for it what others leave.
+
+    ``waits``: room is reserved for it anyway, which is as good as keeping it for this cycle.
+    """
     claims = desk.state.claims
     if entry.ready:
         desk.move(entry.moved)
@@ -194,7 +248,7 @@ def _take(desk: Desk, workload: Workload, claim: Claim | None, entry: Entry) -> 
         claims.make(workload, entry.assignments, victims, desk.state.now)
     elif claim:
         claims.keep(claim, entry.assignments)
-    else:
+    elif not waits:
         desk.reserve(workload, entry.assignments)  # for this cycle only
     _hold_for_leavers(desk, workload)
 

@@ -1,10 +1,22 @@
-"""How the usage of local queues fades, and what of it a cycle remembers for the next."""
+"""How the use of queues fades, and what of it a cycle remembers for the next."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 LOCAL_HALF_LIFE_S = 7 * 86400.0
 SAMPLING_S = 300.0  # work that starts counts at once as if it had run for so long
+
+
+@dataclass(frozen=True, slots=True)
+class Decayed:
+    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
+
+    In GPU-hours and GPUs.
+    """
+
+    amount: float
+    rate: float
+    at: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from scheduling.engine.gates import Why
 from scheduling.engine.growth import heir, merged
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Move, Shrink
-from scheduling.engine.snapshot import Assignment, Workload
+from scheduling.engine.snapshot import Admission, Assignment, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
@@ -32,8 +32,9 @@ class Desk:
         self._added: dict[str, tuple[Assignment, ...]] = {}  # by copy: its further pods
         self._started: dict[str, int] = {}  # key -> its move
         self._grown: dict[str, int] = {}
-        self.lost: frozenset[str] = frozenset()  # gangs that lack pods whose nodes are gone
+        self._kept_free: list[tuple[Workload, tuple[Assignment, ...]]] = []  # nodes alone
         self._stirred: set[QuotaKey] = set()
+        self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         state.newcomers.open()
         self._before = self._counted()
@@ -71,7 +72,7 @@ class Desk:
             move = self.moves[place]
             assert isinstance(move, Admit | Grow)
             return move.assignments
-        return gang.admission.assignments if gang.admission else ()
+        return standing(replace(gang, reclaimable={}))
 
     def add(
         self, gang: Workload, gone: tuple[Assignment, ...], added: tuple[Assignment, ...]
@@ -92,6 +93,35 @@ class Desk:
         books.stay(gang, added)
         self._note_more(gang, whole, borrows)
 
+    def refill(
+        self,
+        gang: Workload,
+        lost: tuple[Assignment, ...],
+        left: tuple[Assignment, ...],
+        added: tuple[Assignment, ...],
+    ) -> None:
+        """Let pods of a broken gang stand elsewhere than on the nodes that are gone."""
+        books = self.state.books
+        self.state.sink(gang)  # nobody takes it in this cycle
+        books.leave(gang, lost)
+        books.drop(gang, lost, (books.now,))
+        whole = joined(gang, left, added)
+        borrows = self._borrows(gang, added, whole)
+        books.hold(gang, added, books.both)
+        books.stay(gang, added)
+        self._note_more(gang, whole, borrows)
+
+    def lose(self, gang: Workload, pods: tuple[Assignment, ...]) -> None:
+        """Give up pods without which the gang runs on: their nodes are gone."""
+        self.state.sink(gang)
+        self.state.books.leave(gang, pods)
+        self.moves.append(Shrink(gang.key, EvictionReason.NODE_FAILURES, pods))
+
+    def keep_free(self, piece: Workload, nodes: tuple[Assignment, ...]) -> None:
+        """Keep room on nodes for the rest of this cycle; its quota is held already."""
+        self.state.books.soon.room.stand(piece, nodes)
+        self._kept_free.append((piece, nodes))
+
     def _note_more(
         self, gang: Workload, whole: tuple[Assignment, ...], borrows: Mapping[str, int]
     ) -> None:
@@ -106,10 +136,11 @@ class Desk:
     def move(self, seats: Mapping[str, tuple[Assignment, ...]]) -> None:
         """Let newcomers of this cycle stand elsewhere, on the same flavors."""
         books, workloads = self.state.books, self.state.workloads
-        for place, admit in enumerate(self.moves):
-            if isinstance(admit, Admit) and admit.workload in seats:
-                books.drop(workloads[admit.workload], admit.assignments, books.both)
-                self.moves[place] = replace(admit, assignments=seats[admit.workload])
+        for key, place in [(key, self._started[key]) for key in seats]:
+            admit = self.moves[place]
+            assert isinstance(admit, Admit)
+            books.drop(workloads[key], admit.assignments, books.both)
+            self.moves[place] = replace(admit, assignments=seats[key])
         for key, assignments in seats.items():
             books.hold(workloads[key], assignments, books.both)
             self.state.newcomers.add(workloads[key], assignments)
@@ -202,6 +233,17 @@ class Desk:
             self._stirred.add(queue)
         return parts
 
+    def newly_running(self) -> list[Workload]:
+        """Return who was admitted in this cycle, as it runs from now on; no grown copies."""
+        state = self.state
+        return [
+            replace(
+                state.workloads[move.workload], admission=Admission(state.now, move.assignments)
+            )
+            for move in self.moves
+            if isinstance(move, Admit) and not move.replaces
+        ]
+
     def stirred(self) -> set[QuotaKey]:
         """Return the queues that have gained or lost work since the last question."""
         stirred, self._stirred = self._stirred, set()
@@ -212,6 +254,8 @@ class Desk:
         state = self.state
         for workload, assignments in self._reserved:
             state.books.drop(workload, assignments, state.books.coming)
+        for piece, nodes in self._kept_free:
+            state.books.soon.room.stand(piece, nodes, sign=-1)
         state.wards.settle()
         for move in self.moves:
             match move:
@@ -225,6 +269,7 @@ class Desk:
                 case Evict():
                     state.dismiss(move)
         state.replaced.clear()
+        state.reservations.count(state.now)
         state.yields.settle()
         state.settle_use()
         for name, count in self._counted().items():
@@ -248,6 +293,7 @@ class Desk:
         return {
             "newcomers_seated": state.newcomers.seatings,
             "nodes_scanned": state.atlas.scanned,
+            "forecasts": state.forecasts,
             "pod_sets_tried": state.assigner.steps,
             "trials": state.preemptor.trials,
         }

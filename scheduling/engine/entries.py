@@ -64,7 +64,9 @@ def find_entry(
         entry = entry or _closer(state, whole, way) or _later(state, whole, protected, way)
     if entry is not None or not partial.reducible(asking):
         return entry
-    return partial.search(asking, of_size) if of_size(partial.smallest(asking)) else None
+    if not of_size(partial.smallest(asking)):
+        return None
+    return partial.search(asking, of_size, in_slices=True)
 
 
 def out_of_reach(state: State, asking: Workload) -> bool:
@@ -109,7 +111,12 @@ def _at_once(state: State, whole: Workload, claim: Claim | None, way: Way | None
 
 
 def _closer(state: State, whole: Workload, way: Way | None) -> Entry | None:
-    """Stand where there would be room if newcomers of this cycle moved closer together."""
+    """Stand where there would be room if newcomers of this cycle moved closer together.
+
+    Not while reservations are aside: they may bind one of the newcomers.
+    """
+    if state.reservations.any_aside:
+        return None
     seating = state.newcomers.make_room(whole, way.pinned if way else None)
     if seating is None:
         return None

@@ -27,7 +27,7 @@ from scheduling.engine.pools import Pool, Pools, pool_of
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shortage import Shortage, shortage
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot, Workload
-from scheduling.engine.terms import BlockerCode, DiagnosticCode
+from scheduling.engine.terms import BlockerCode, DeviceLocality, DiagnosticCode
 from scheduling.engine.together import Unit, assign_alone, units_of
 from scheduling.engine.tree import queue_key, quota_tree
 from scheduling.engine.usage import (
@@ -35,6 +35,7 @@ from scheduling.engine.usage import (
     by_importance,
     covered,
     demand,
+    device_request,
     pod_charge,
     pod_footprint,
     quota_demand,
@@ -278,6 +279,18 @@ class _Gang:
                         "pod_set": pod_set.name,
                     }
                     yield Finding(DiagnosticCode.NEVER_FITS_NODE, self._workload.key, numbers)
+            yield from self._islands(pod_set, pools)
+
+    def _islands(self, pod_set: PodSet, pools: frozenset[Pool]) -> Iterable[Finding]:
+        """Yield a finding where nodes have enough devices for a pod, and no island has."""
+        asked = device_request(pod_set)
+        if asked is None or asked.locality is not DeviceLocality.REQUIRE or not pod_set.count:
+            return
+        largest, node = self._pools.largest_island(pools)
+        if largest < asked.count <= node:
+            facts = {"pod_set": pod_set.name}
+            numbers: dict[str, str | int] = {"need": asked.count, "largest": largest, **facts}
+            yield Finding(DiagnosticCode.NEVER_FITS_ISLAND, self._workload.key, numbers)
 
     def _domains(self) -> Iterable[Finding]:
         """Yield what no flavor's topology could ever give: a domain, whole slices, a group's."""
@@ -350,6 +363,9 @@ def main_resource(pod_sets: Iterable[PodSet]) -> str:
 
 
 def _emptied(snapshot: Snapshot) -> Snapshot:
-    """Return the same cluster with nothing on it. A cordon passes: it makes nothing impossible."""
+    """Return the same cluster with nothing on it.
+
+    A cordon passes, and GPUs that are free now will be taken: neither makes anything impossible.
+    """
     nodes = (replace(node, schedulable=True, unmanaged={}) for node in snapshot.nodes)
-    return replace(snapshot, nodes=tuple(nodes), workloads=())
+    return replace(snapshot, nodes=tuple(nodes), workloads=(), keeps_for_gpus=False)

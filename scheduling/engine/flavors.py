@@ -18,7 +18,7 @@ from scheduling.engine.plan import Blocker
 from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Undeclared
 from scheduling.engine.together import Unit, assign_unit, units_of
-from scheduling.engine.usage import asked_of, covered, quota_usage
+from scheduling.engine.usage import asked_of, by_importance, covered, is_gpu, quota_usage
 
 MAX_OPTIONS = 64  # flavor combinations of one pod set
 MAX_STEPS = 256  # pod sets tried in one search, dead ends included
@@ -79,14 +79,13 @@ def combinations(
 def _undeclared(queue: ClusterQueue, asked: Mapping[str, int]) -> Iterable[Blocker]:
     if queue.undeclared is Undeclared.IGNORE:
         return
+    others = by_importance(filter(is_gpu, covered(queue)))
     for resource in sorted(asked.keys() - covered(queue) - {"pods"}):
-        yield Blocker(
-            BlockerCode.FLAVOR_MISMATCH,
-            resource,
-            needed=asked[resource],
-            available=0,
-            facts={"cause": "UndeclaredResource", "queue": queue.name},
-        )
+        facts = {"cause": "UndeclaredResource", "queue": queue.name}
+        if others and is_gpu(resource):  # a slice is no whole GPU, and a whole one no slice
+            facts |= {"cause": "OtherGpus", "offers": ", ".join(others)}
+        mismatch, needed = BlockerCode.FLAVOR_MISMATCH, asked[resource]
+        yield Blocker(mismatch, resource, needed=needed, available=0, facts=facts)
 
 
 def agree(queue: ClusterQueue, options: Collection[Option]) -> bool:

@@ -18,9 +18,8 @@ from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, WHOLE, Node
 from scheduling.engine.scoring.holes import Hole, Shape
 from scheduling.engine.scoring.popularity import Popularity, typical
 from scheduling.engine.snapshot import PodSet, Snapshot
-from scheduling.engine.standing import standing
 from scheduling.engine.topology import HOSTNAME
-from scheduling.engine.usage import is_gpu, paired
+from scheduling.engine.usage import is_gpu
 from scheduling.engine.usual import MOST_SHAPES, Usual, usual_pods
 
 SIZES = (1, 2, 4, 8)  # GPUs of one pod of a gang
@@ -92,30 +91,14 @@ def fragments(snapshot: Snapshot) -> tuple[Fragments, ...]:
     """
     atlas = Atlas(snapshot)
     room, usual = Books(snapshot, atlas).now.room, usual_pods(atlas)
-    shares = _shares(snapshot)
     found = []
     for flavor in sorted(snapshot.flavors):
         nodes = atlas.nodes_of(flavor)
         own = [pod for pod in usual if flavor in pod.flavors][:MOST_SHAPES]
         for resource in sorted({r for node in nodes for r in node.allocatable if is_gpu(r)}):
             judge = _Judge(atlas, room, flavor, resource, own)
-            found.append(judge.figures(nodes, shares))
+            found.append(judge.figures(nodes))
     return tuple(found)
-
-
-Shares = Mapping[str, Counter[int]]  # by node: thousandths taken of each device
-
-
-def _shares(snapshot: Snapshot) -> Shares:
-    """Return what is taken of single devices where they are told apart."""
-    taken: dict[str, Counter[int]] = {}
-    for workload in snapshot.workloads:
-        for pod_set, assignment in paired(workload, standing(workload)):
-            share = pod_set.device.share if pod_set.device else WHOLE
-            for node, pods in assignment.devices.items():
-                for device in (index for indices in pods for index in indices):
-                    taken.setdefault(node, Counter())[device] += share
-    return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +138,8 @@ class _Judge:
             counts[pod.shape(resource)] += pod.weight
         self._popularity = Popularity(typical(counts)) if counts else None
 
-    def figures(self, nodes: Iterable[Node], shares: Shares) -> Fragments:
-        spots = [self._spot(node, shares) for node in nodes]
+    def figures(self, nodes: Iterable[Node]) -> Fragments:
+        spots = [self._spot(node) for node in nodes]
         usable, stranded = 0, Counter[Stranded]()
         for spot in spots:
             used, why = self._use_of(spot)
@@ -177,13 +160,12 @@ class _Judge:
         )
 
     # ---- one node ------------------------------------------------------------------------------
-    def _spot(self, node: Node, shares: Shares) -> _Spot:
+    def _spot(self, node: Node) -> _Spot:
         count = max(0, self._room.free(node.name, self._resource))
         devices = (WHOLE,) * count
-        if node.devices is not None and self._resource == GPU and node.name in shares:
-            taken = shares[node.name]
-            lefts = [max(0, WHOLE - taken[index]) for index in range(node.devices.count)]
-            devices = tuple(left for left in lefts if left)
+        spare = self._room.spare(node.name)
+        if spare.free and spare.layout.turns == 1 and self._resource == GPU:
+            devices = tuple(free for free in spare.free if free > 0)  # parts of them as well
         return _Spot(node, devices, self._out(node))
 
     def _out(self, node: Node) -> Stranded | None:

@@ -49,16 +49,55 @@ def broken_gangs(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
         elif isinstance(decision, Grow):
             if gang.key in evicted or times[gang.key] > 1:
                 yield f"{gang.key} grows and shrinks, or leaves"
-            yield from _grows(gang, gang.admission.assignments, decision.assignments)
+            before = gang.admission.assignments
+            yield from _grows(snapshot, gang, before, decision.assignments)
         elif gang.key not in evicted:
             yield from _shrinks(gang, plan)
 
 
+def unlawful_release(snapshot: Snapshot, gang: Workload) -> Iterator[str]:
+    """Yield where work is given up that has lost nothing, or has not waited long enough.
+
+    Work of which nothing is left need not wait.
+    """
+    grace, now = snapshot.gang_grace_s, snapshot.now
+    away = _absences(snapshot)
+    places = [node for _, node in _places(gang.admission.assignments if gang.admission else ())]
+    since = [away[node] for node in places if node in away and away[node] <= now]
+    if not since:
+        yield f"{gang.key} is given up, and lost nothing"
+    elif len(since) < len(places) and (grace < 0 or now < min(since) + grace):
+        yield f"{gang.key} is given up before its grace has passed"
+
+
+def _absences(snapshot: Snapshot) -> dict[str, float]:
+    """Return from when on the pods on each node that is away are lost."""
+    nodes, grace = {n.name: n for n in snapshot.nodes}, snapshot.gang_grace_s
+    worked_on = {
+        node
+        for work in snapshot.workloads
+        for _, node in _places(work.admission.assignments if work.admission else ())
+    }
+    found = {}
+    for name in worked_on:
+        node = nodes.get(name)
+        since = snapshot.memory.absent.get(name, snapshot.now)
+        if node is None:
+            found[name] = since
+        elif not node.ready and grace >= 0:
+            found[name] = since + grace
+    return found
+
+
 def _grows(
-    gang: Workload, before: tuple[Assignment, ...], after: tuple[Assignment, ...]
+    snapshot: Snapshot,
+    gang: Workload,
+    before: tuple[Assignment, ...],
+    after: tuple[Assignment, ...],
 ) -> Iterator[str]:
     had, has = _places(before), _places(after)
-    if any(has[place] < pods for place, pods in had.items()):
+    away = _absences(snapshot)
+    if any(has[place] < pods and place[1] not in away for place, pods in had.items()):
         yield f"pods of {gang.key} move"
     wrong = unmet(gang, {a.pod_set: a.count for a in after})
     if wrong:

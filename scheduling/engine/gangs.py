@@ -7,18 +7,30 @@ Source: ``placement.md`` 1.1 (OURS), 0 (2).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import lcm
 
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
 Counts = dict[str, int]  # pods by pod set
 
 
+def slice_size(pod_set: PodSet) -> int:
+    """Return how many pods make up a slice of the role, an outer one; 1 where there are none."""
+    layers = pod_set.topology.layers if pod_set.topology else ()
+    return layers[0].size if layers else 1
+
+
+def together_size(pod_set: PodSet) -> int:
+    """Return how many pods of a role come and go at once: a subgroup, a slice, or both whole."""
+    return lcm(pod_set.subgroups.size if pod_set.subgroups else 1, slice_size(pod_set))
+
+
 def floor_of(pod_set: PodSet) -> int | None:
     """Return how many pods of the role must stand; None: the role says nothing."""
-    parts = pod_set.subgroups
+    parts, least = pod_set.subgroups, pod_set.role_minimum
     if parts is None:
-        return pod_set.role_minimum
-    whole = _rounded(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
+        return None if least is None else whole_parts(pod_set, least)
+    whole = whole_parts(pod_set, max(parts.minimum * parts.size, pod_set.role_minimum or 0))
     return whole or pod_set.role_minimum
 
 
@@ -27,8 +39,17 @@ def least_members(workload: Workload) -> int:
     total = sum(pod_set.count for pod_set in workload.pod_sets)
     if workload.min_member is not None:
         return min(workload.min_member, total)
-    floors = [(floor_of(pod_set), pod_set.count) for pod_set in workload.pod_sets]
-    return sum(min(count, count if floor is None else floor) for floor, count in floors)
+    return sum(_floors(workload).values())
+
+
+def _floors(workload: Workload) -> Counts:
+    """Return how many pods each role needs; all where neither it nor the gang says."""
+    silent = None if workload.min_member is None else 0
+    found = {}
+    for pod_set in workload.pod_sets:
+        floor = silent if (own := floor_of(pod_set)) is None else own
+        found[pod_set.name] = pod_set.count if floor is None else min(pod_set.count, floor)
+    return found
 
 
 def may_lack_pods(workload: Workload) -> bool:
@@ -53,13 +74,13 @@ def minima(workload: Workload, there: Mapping[str, int] | None = None) -> Counts
     those do not suffice, all of them are needed.
     """
     there = wanted(workload) if there is None else there
-    kept = {p.name: min(floor_of(p) or 0, there.get(p.name, 0)) for p in workload.pod_sets}
+    kept = {name: min(floor, there.get(name, 0)) for name, floor in _floors(workload).items()}
     missing = least_members(workload) - sum(kept.values())
     for pod_set in workload.pod_sets:
         if missing <= 0:
             break
         has, most = kept[pod_set.name], there.get(pod_set.name, 0)
-        kept[pod_set.name] = min(most, _rounded(pod_set, has + min(missing, most - has)))
+        kept[pod_set.name] = min(most, whole_parts(pod_set, has + min(missing, most - has)))
         missing -= kept[pod_set.name] - has
     return kept
 
@@ -68,7 +89,7 @@ def stands(workload: Workload, there: Mapping[str, int]) -> bool:
     """Return whether so many pods of each role are a running gang: every minimum is met."""
     if not may_lack_pods(workload):
         return all(there.get(p.name, 0) >= p.count for p in workload.pod_sets)
-    roles = all(there.get(p.name, 0) >= min(p.count, floor_of(p) or 0) for p in workload.pod_sets)
+    roles = all(there.get(name, 0) >= floor for name, floor in _floors(workload).items())
     whole = all(_is_whole(p, there.get(p.name, 0)) for p in workload.pod_sets)
     return roles and whole and sum(there.values()) >= least_members(workload)
 
@@ -91,10 +112,10 @@ def with_counts(workload: Workload, counts: Mapping[str, int]) -> Workload:
 def step(pod_set: PodSet, count: int) -> int:
     """Return how many further pods of a role come together, where ``count`` of them stand.
 
-    One pod, or what makes the next subgroup whole; what is left behind the last whole one is a
-    part of its own.
+    One pod, or what makes the next subgroup or slice whole; what is left behind the last whole
+    one is a part of its own.
     """
-    return min(pod_set.count, _rounded(pod_set, count + 1)) - count
+    return min(pod_set.count, whole_parts(pod_set, count + 1)) - count
 
 
 def next_steps(workload: Workload, there: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -165,11 +186,11 @@ def _others(
     return tuple(left)
 
 
-def _rounded(pod_set: PodSet, pods: int) -> int:
-    """Return so many pods, or more, that no subgroup is started and not whole."""
-    size = pod_set.subgroups.size if pod_set.subgroups else 1
+def whole_parts(pod_set: PodSet, pods: int) -> int:
+    """Return so many pods of a role, or more, that no subgroup or slice is begun and not whole."""
+    size = together_size(pod_set)
     return min(pod_set.count, -(-pods // size) * size)
 
 
 def _is_whole(pod_set: PodSet, pods: int) -> bool:
-    return _rounded(pod_set, pods) == pods
+    return whole_parts(pod_set, pods) == pods

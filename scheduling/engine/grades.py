@@ -6,7 +6,7 @@ Source: ``FORMAT.md`` 5.4 and 5.5, ``admission.md`` 3.8 and K33.
 from enum import IntEnum
 from typing import NamedTuple
 
-from scheduling.engine.snapshot import Fungibility
+from scheduling.engine.queue_rules import Fungibility
 from scheduling.engine.terms import FlavorPreference, FlavorSearch
 
 

@@ -7,12 +7,20 @@ node that ever looks the same. No result depends on the numbers of holes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import SupportsIndex
 
-from scheduling.engine.machines import GPU, PODS, PODS_PER_NODE, WHOLE, Node
-from scheduling.engine.scoring.holes import Hole, Shape, after, meet
+from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, PODS_PER_NODE, Node
+from scheduling.engine.scoring.devices import Ask, Spare, spare_of
+from scheduling.engine.scoring.holes import Hole, Keep, Shape, after, meet
 from scheduling.engine.snapshot import PodSet
-from scheduling.engine.usage import is_gpu, is_whole_gpu, pod_footprint
+from scheduling.engine.usage import (
+    device_request,
+    is_gpu,
+    is_whole_gpu,
+    pod_footprint,
+    requested_devices,
+)
 
 REMEMBERED = 200_000  # steps from hole to hole; then the memory starts anew
 
@@ -21,6 +29,23 @@ def left_on(node: Node) -> dict[str, int]:
     """Return what pods outside the platform leave of a node."""
     whole = {PODS: PODS_PER_NODE, **node.allocatable}
     return {r: amount - node.unmanaged.get(r, 0) for r, amount in whole.items()}
+
+
+def unmanaged_on(spare: Spare, node: Node) -> Spare:
+    """Return what pods outside the platform leave of the devices.
+
+    Nobody says on which they stand: they are taken to stand on all islands in turn, from the
+    last device on, so that no island is promised that may not be whole.
+    """
+    pods = sum(amount for resource, amount in node.unmanaged.items() if is_whole_gpu(resource))
+    named = {r: amount // pods for r, amount in node.unmanaged.items()} if pods else {}
+    asked = requested_devices(named)
+    if asked is None:
+        return spare
+    each = Ask(1, asked.share, asked.memory, alone=asked.alone)
+    islands = spare.layout.islands or (tuple(range(len(spare.free))),)
+    order = [d for row in zip_longest(*map(reversed, islands)) for d in row if d is not None]
+    return spare.less(each, (order[pod % len(order)] for pod in range(pods)))
 
 
 class HoleTable(list[int]):
@@ -94,18 +119,23 @@ class Footprint:
 class Ground:
     """Numbers for the nodes, resources, holes and shapes of one cluster.
 
-    ``columns`` gives each resource its place in a hole's amounts; GPUs, whole or sliced, come
-    behind the ``plain`` others. ``empty`` is each node's hole with no work of ours on it.
+    ``columns`` gives each resource its place in a hole's amounts; GPUs come behind the ``plain``
+    others, slices of them first. ``empty`` is each node's hole with no work of ours on it.
+    ``keeps``: what goes with a free GPU is kept from pods that ask for none.
     """
 
-    def __init__(self, nodes: Sequence[Node], kinds: Mapping[str, str]) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], kinds: Mapping[str, str], *, keeps: bool = False
+    ) -> None:
+        self._hard = keeps
         self.names = tuple(node.name for node in nodes)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         known = {r for node in nodes for r in (*node.allocatable, *node.unmanaged)} | {PODS}
         known |= {GPU} if any(node.devices for node in nodes) else set()
-        order = sorted(known, key=lambda resource: (is_gpu(resource), resource))
+        order = sorted(known, key=lambda r: (is_gpu(r), is_whole_gpu(r), r))
         self.columns = {resource: column for column, resource in enumerate(order)}
         self.plain = sum(not is_gpu(resource) for resource in order)
+        self._slices = sum(not is_whole_gpu(resource) for resource in order)
         self.looked = self.weighed = 0  # nodes looked at, domains weighed: counted work
         self.holes: list[Hole] = []
         self._ids: dict[Hole, int] = {}
@@ -116,14 +146,28 @@ class Ground:
         self.empty = [self.number_of(self._hole(node, kinds.get(node.name, ""))) for node in nodes]
 
     def _hole(self, node: Node, kind: str) -> Hole:
-        left, tracked = left_on(node), node.devices is not None
-        counted = {r: n for r, n in left.items() if not (tracked and is_whole_gpu(r))}
-        amounts = tuple(counted.get(resource, 0) for resource in self.columns)
+        left = left_on(node)
+        keep = self._keep(node)
         if node.devices is None:
-            return Hole(amounts, (), kind)
-        gone = sum(n for r, n in node.unmanaged.items() if is_whole_gpu(r))
-        free = max(0, node.devices.count - gone)
-        return Hole(amounts, (0,) * (node.devices.count - free) + (WHOLE,) * free, kind)
+            return Hole(self._amounts(left), (), kind, keep=keep)
+        if not any(map(is_whole_gpu, node.allocatable)):  # nobody says how many are healthy
+            gone = sum(n for r, n in node.unmanaged.items() if is_whole_gpu(r))
+            left[GPU] = node.devices.count * node.devices.replicas - gone
+        spare = unmanaged_on(spare_of(node.devices, len(self.columns) - self._slices), node)
+        return Hole(self._amounts(left), spare.free, kind, spare.memory, spare.layout, keep)
+
+    def _keep(self, node: Node) -> Keep | None:
+        """Return what of CPU and memory goes with each GPU of the node; None: it has none."""
+        offered = node.allocatable
+        gpus = sum(amount for resource, amount in offered.items() if is_gpu(resource))
+        gpus = node.devices.count if node.devices is not None else gpus
+        if not gpus:
+            return None
+        each = {resource: offered.get(resource, 0) // gpus for resource in (CPU, MEMORY)}
+        return Keep(self._amounts(each), self.plain, self._hard)
+
+    def _amounts(self, of: Mapping[str, int]) -> tuple[int, ...]:
+        return tuple(of.get(resource, 0) for resource in self.columns)
 
     def number_of(self, hole: Hole) -> int:
         """Return the number of a hole."""
@@ -150,20 +194,15 @@ class Ground:
 
     def shape_of(self, pod_set: PodSet) -> tuple[Shape, tuple[tuple[str, int], ...]]:
         """Return the shape of one pod, and what it asks that no node here has."""
-        foot, device = pod_footprint(pod_set), pod_set.device
-        whole = {r: n for r, n in foot.items() if is_whole_gpu(r)}
-        amounts = tuple(foot.get(r, 0) if r not in whole else 0 for r in self.columns)
+        foot, asked = pod_footprint(pod_set), device_request(pod_set)
+        if asked is not None and not any(map(is_whole_gpu, foot)):
+            foot[GPU] = asked.count
+        amounts = self._amounts(foot)
         strange = tuple(sorted((r, n) for r, n in foot.items() if r not in self.columns))
-        devices, share = sum(whole.values()), WHOLE
-        if device is not None:
-            devices, share = device.count, device.share
-            name = min(whole, default=GPU)
-            whole = {name: max(devices, whole.get(name, 0))}
-        counted = tuple(a + whole.get(r, 0) for a, r in zip(amounts, self.columns, strict=True))
-        plainly = (
-            share == WHOLE and not (device and device.memory) and whole.keys() <= {*self.columns}
-        )
-        return Shape(amounts, devices, share, counted=counted if plainly else None), strange
+        if asked is None:
+            return Shape(amounts), strange
+        of_each = asked.memory, asked.locality, asked.alone
+        return Shape(amounts, asked.count, asked.share, frozenset(), True, *of_each), strange
 
     def step(self, hole: int, pod: Footprint, pods: int) -> int:
         """Return the hole that so many pods leave, devices apart; a negative number gives back."""

@@ -1,7 +1,7 @@
 """Pod sets of one group: a leader with its workers, or all roles of a job, in one domain.
 
 Among the domains in which everybody has room, the rule is the one for a single pod set
-(``nearness.py``): the closest tier, in it the fewest domains and the least room left over.
+(``search.py``): the closest tier, in it the fewest domains and the least room left over.
 Inside a domain the most demanding pod set is placed first and the others beside it. Where that
 leaves somebody out, the others go first, pod by pod where they cost it least: so a leader and
 its workers are placed wherever there is a way (``FORMAT.md`` 10.6).
@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from scheduling.engine.capacity import Rooms
-from scheduling.engine.nearness import Places, Wish, Wood
-from scheduling.engine.slices import at_depth
+from scheduling.engine.company import Domain, Places, at_depth, grown
+from scheduling.engine.slices import grain_of
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.standing_room import StandingRoom
-from scheduling.engine.survivors import rejoin
+from scheduling.engine.survivors import Wish, rejoin
 from scheduling.engine.topology import Path
 
 MOST_COMPARED = 16  # domains of one tier in which the whole group fits
+MOST_TRIED = 256  # domains of a tier that is closer than it must be
 MOST_SINGLY = 4096  # pods times hosts that are tried one by one
 
 Member = tuple[StandingRoom, Wish]
@@ -29,29 +30,33 @@ Placed = tuple[Assignment, ...]
 def place_group(rooms: Rooms, members: Sequence[Member]) -> Placed | None:
     """Return an assignment of every member, in order, or None. The tables are as they were.
 
-    Cost: O(hosts x levels) for each tier and member, plus the hosts of the domains tried.
+    Of the tier that is required every domain is tried. Cost: O(hosts x levels) for each tier and
+    member, plus the hosts of the domains tried.
     """
-    woods = [Wood(ground.capacity, wish.layers) for ground, wish in members]
-    first = members[0][1]
-    lowest = first.depth if first.must and first.depth else 1
-    deepest = min((wood.deepest for wood in woods), default=0)
-    for tier in range(deepest, lowest - 1, -1):
-        found = _in_tier(rooms, members, woods, tier)
+    roots = [grown(room.capacity, grain_of(wish.layers)) for room, wish in members]
+    required = members[0][1].level
+    for tier in range(_deepest(members), max(1, required) - 1, -1):
+        found = _in_tier(rooms, members, roots, tier)
         if found is not None:
             return found
-    if first.must:
+    if required:
         return None
-    return _Inside(rooms, members, ()).place()
+    return _Inside(rooms, members, [room.capacity for room, _ in members]).place()
+
+
+def _deepest(members: Sequence[Member]) -> int:
+    return max((len(path) for room, _ in members for path in room.capacity), default=0)
 
 
 def _in_tier(
-    rooms: Rooms, members: Sequence[Member], woods: Sequence[Wood], tier: int
+    rooms: Rooms, members: Sequence[Member], roots: Sequence[Domain], tier: int
 ) -> Placed | None:
     """Return the best of the placements in one domain of a tier."""
     best: tuple[tuple[tuple[int, ...], int, Path], Placed] | None = None
-    compared = 0
-    for room, path in _candidates(members, woods, tier):
-        placed = _Inside(rooms, members, path).place()
+    compared, capacities = 0, [_by_domain(room.capacity, tier) for room, _ in members]
+    most = None if tier == members[0][1].level else MOST_TRIED
+    for room, path in _candidates(members, roots, tier)[:most]:
+        placed = _Inside(rooms, members, [capacity[path] for capacity in capacities]).place()
         if placed is None:
             continue
         merit = (_used(members, placed, tier), room, path)
@@ -64,10 +69,10 @@ def _in_tier(
 
 
 def _candidates(
-    members: Sequence[Member], woods: Sequence[Wood], tier: int
+    members: Sequence[Member], roots: Sequence[Domain], tier: int
 ) -> list[tuple[int, Path]]:
     """Return the domains in which each member by itself has room, the snuggest first."""
-    rooms = [{d.path: d.room for d in at_depth(wood.root, tier)} for wood in woods]
+    rooms = [{d.path: d.room for d in at_depth(root, tier)} for root in roots]
     counts = [wish.count for _, wish in members]
     common = set(rooms[0]).intersection(*rooms[1:])
     return sorted(
@@ -75,6 +80,14 @@ def _candidates(
         for path in common
         if all(room[path] >= count for room, count in zip(rooms, counts, strict=True))
     )
+
+
+def _by_domain(capacity: Mapping[Path, int], tier: int) -> dict[Path, dict[Path, int]]:
+    """Return what the hosts of each domain of a tier can hold."""
+    domains: dict[Path, dict[Path, int]] = {}
+    for path, pods in capacity.items():
+        domains.setdefault(path[:tier], {})[path] = pods
+    return domains
 
 
 def _used(members: Sequence[Member], placed: Placed, tier: int) -> tuple[int, ...]:
@@ -91,9 +104,10 @@ _Put = Callable[[int, Mapping[int, Assignment]], Places | None]
 class _Inside:
     """The group in one domain."""
 
-    def __init__(self, rooms: Rooms, members: Sequence[Member], path: Path) -> None:
-        self._rooms, self._members = rooms, members
-        self._capacity = [_within(ground.capacity, path) for ground, _ in members]
+    def __init__(
+        self, rooms: Rooms, members: Sequence[Member], capacity: Sequence[Mapping[Path, int]]
+    ) -> None:
+        self._rooms, self._members, self._capacity = rooms, members, capacity
         self._order = sorted(range(len(members)), key=self._demand)
 
     def _demand(self, index: int) -> tuple[float, int]:
@@ -125,7 +139,7 @@ class _Inside:
         room, wish = self._members[index]
         kept = self._standing(found)
         capacity = room.again(self._capacity[index], kept)
-        return rejoin(capacity, {} if wish.layers else kept, replace(wish, must=False))
+        return rejoin(capacity, {} if wish.layers else kept, replace(wish, level=0))
 
     def _standing(self, found: Mapping[int, Assignment]) -> Counter[Path]:
         paths = self._members[0][0].paths
@@ -162,7 +176,3 @@ class _Inside:
             room.take(room.assignment({path: 1}))
             after = of_main.again(capacity, [path]).get(path, 0)
         return before - after
-
-
-def _within(capacity: Mapping[Path, int], domain: Path) -> dict[Path, int]:
-    return {p: pods for p, pods in capacity.items() if p[: len(domain)] == domain}

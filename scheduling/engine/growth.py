@@ -5,6 +5,7 @@ that run, and in the moment of its admission the running one is replaced: until 
 alone is charged, so that no pod is ever charged twice and none runs without being charged.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from scheduling.engine.affinity import NODE_NAME, Term
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.gangs import joined, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Expression, PodSet, Workload
-from scheduling.engine.standing import shrunk, standing
+from scheduling.engine.standing import resized, standing
 from scheduling.engine.terms import Operator, TopologyMode
 from scheduling.engine.topology import HOSTNAME
 from scheduling.engine.usage import pod_charge, pod_footprint
@@ -86,14 +87,53 @@ def _kept(copy: Workload, original: Workload) -> dict[str, Assignment]:
     for held in standing(replace(original, reclaimable={})):
         count = min(held.count, wanted.get(held.pod_set, 0))
         if count:
-            kept[held.pod_set] = replace(held, count=count, nodes=shrunk(held.nodes, count))
+            kept[held.pod_set] = resized(held, count)
     return kept
 
 
 def _more(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
+    return joining(replace(pod_set, count=pod_set.count - kept.count), kept, atlas)
+
+
+def beside(
+    gang: Workload, held: Mapping[str, Assignment], more: Mapping[str, int], atlas: Atlas
+) -> Workload:
+    """Return further pods of a gang as waiting work: ``more`` of each role.
+
+    They must get the flavors of those that are ``held``, by role, and stand in their domain
+    where pods must stand together, near them where pods should.
+    """
+    work = with_counts(gang, more)
+    pod_sets = tuple(
+        p if (whom := _joined_by(p, gang, held)) is None else joining(p, whom, atlas)
+        for p in work.pod_sets
+    )
+    piece = replace(work, key=f"{gang.key}~more", pod_sets=pod_sets, admission=None)
+    return replace(piece, reclaimable={}, part_of=gang.key)
+
+
+def _joined_by(
+    pod_set: PodSet, gang: Workload, held: Mapping[str, Assignment]
+) -> Assignment | None:
+    """Return whom further pods join: those of their role, else those of its group."""
+    own, group = held.get(pod_set.name), pod_set.topology.group if pod_set.topology else ""
+    if not group or (own is not None and own.nodes):
+        return own
+    mates = {p.name for p in gang.pod_sets if p.topology and p.topology.group == group}
+    standing = [one for name, one in sorted(held.items()) if name in mates]
+    if not standing:
+        return None
+    nodes: Counter[str] = Counter()
+    for one in standing:
+        nodes.update(one.nodes)
+    flavors = {r: flavor for one in standing for r, flavor in one.flavors.items()}
+    return Assignment(pod_set.name, nodes.total(), flavors, dict(sorted(nodes.items())))
+
+
+def joining(pod_set: PodSet, kept: Assignment, atlas: Atlas) -> PodSet:
+    """Return pods that join those that are kept: their flavors, their domain, and near them."""
     return replace(
         pod_set,
-        count=pod_set.count - kept.count,
         flavors=kept.flavors,
         affinity=near(pod_set, kept, atlas),
         beside=kept.nodes if pod_set.topology else {},

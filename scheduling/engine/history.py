@@ -7,10 +7,10 @@ twice that. Source: ``decisions.md`` 5, *Fairness of a cohort tree*.
 import math
 from collections.abc import Mapping
 
-from scheduling.engine.decay import SAMPLING_S
+from scheduling.engine.decay import SAMPLING_S, Decayed
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import weight
-from scheduling.engine.snapshot import Decayed, Snapshot
+from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tree import Kind, QuotaKey, queue_key
 from scheduling.engine.usage import is_gpu
 

@@ -10,12 +10,15 @@ from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Blocker, Hold, Move
+from scheduling.engine.reservations import elder_from, starves_at
 from scheduling.engine.rivals import Rivals
 from scheduling.engine.shapes import Form, form_of
-from scheduling.engine.snapshot import Workload
+from scheduling.engine.snapshot import Reservation, Workload
 from scheduling.engine.state import State
 from scheduling.engine.surplus import next_piece
 from scheduling.engine.terms import BlockerCode, PendingReason
+
+_NODES = {BlockerCode.GANG_NO_FIT, BlockerCode.TOPOLOGY_NO_DOMAIN, BlockerCode.FRAGMENTED}
 
 
 class Holds:
@@ -24,6 +27,9 @@ class Holds:
     def __init__(self, state: State, moves: Iterable[Move] = ()) -> None:
         self._state, self._rivals = state, Rivals(state, moves)
         self.instants = [claim.expires_at for claim in state.claims.standing()]
+        self.instants += state.losses.instants(state.now)
+        starts = (state.reservations[key].starts_at for key in state.reservations)
+        self.instants += [at for at in starts if at > state.now]
 
     def __iter__(self) -> Iterator[Hold]:
         """Yield one decision for each waiting workload: blocked ones, unmanaged ones, lines.
@@ -53,7 +59,7 @@ class Holds:
     def _line(self, queue: str) -> Iterator[Hold]:
         state = self._state
         closed = shut(state.platform, state.circular, queue)
-        known: dict[Form, Why] = {}
+        known: dict[object, Why] = {}
         strict: str | None = None
         for position, key in enumerate(state.walk(queue), start=1):
             workload = state.workloads[key]
@@ -67,31 +73,48 @@ class Holds:
                 yield Hold(key, *self._known(workload, known), position=position)
             strict = key if state.strict.get(queue) == key else strict
 
-    def _known(self, workload: Workload, known: dict[Form, Why]) -> Why:
-        claim = self._state.claims.lift(workload.key)
-        if claim is not None:  # what is kept for it is not what it lacks
-            why = self._explain(workload)
-            self._state.claims.keep(claim)
+    def _known(self, workload: Workload, known: dict[object, Why]) -> Why:
+        state = self._state
+        claim, reserved = state.claims.lift(workload.key), state.reservations.lift(workload.key)
+        if claim is not None or reserved is not None:  # what is kept for it is not what it lacks
+            why = self._explain(workload, claimed=claim is not None)
+            if claim is not None:
+                state.claims.keep(claim)
+            if reserved is not None:
+                state.reservations.keep(reserved)
+                why = why[0], (_turn(reserved), *why[1])
             return why
-        if self._state.claims.protected_from(workload.key):
+        if state.claims.protected_from(workload.key):
             return self._explain(workload)  # it may evict fewer than its equals
-        form = form_of(workload)
+        form = form_of(workload), state.reservations.binding(workload, state.now)
         if form not in known:
             known[form] = self._explain(workload)
         return known[form]
 
-    def _explain(self, workload: Workload) -> Why:
+    def _explain(self, workload: Workload, *, claimed: bool = False) -> Why:
         """Explain a refusal; first what only time can remove, if the workload fits without it.
 
         What counts is the fewest pods with which it would start; of a grown copy, the difference.
         """
-        workload = self._state.intern(smallest(self._state.asking(workload)))
-        reason, blockers = self._state.explainer.why(workload)
-        if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
-            blockers = (*self._claimed(workload), *self._sheltered(workload), *blockers)
-            if reason is not PendingReason.NO_MATCHING_FLAVOR:
-                blockers = (*blockers, *self._rivals.ahead(workload))
+        state = self._state
+        bound = () if claimed else state.reservations.binding(workload, state.now)
+        with state.reservations.aside(bound):
+            workload = state.intern(smallest(state.asking(workload)))
+            reason, blockers = state.explainer.why(workload)
+            if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
+                kept = (*self._claimed(workload), *self._reserved(workload, bound))
+                blockers = (*kept, *self._sheltered(workload), *blockers)
+                if reason is not PendingReason.NO_MATCHING_FLAVOR:
+                    blockers = (*blockers, *self._rivals.ahead(workload))
+                self._wait_to_starve(workload, blockers)
         return reason, blockers
+
+    def _wait_to_starve(self, workload: Workload, blockers: Iterable[Blocker]) -> None:
+        """Note from when nodes are held for a gang that finds none."""
+        at = starves_at(self._state.platform.patience, workload)
+        lacks_nodes = any(blocker.code in _NODES for blocker in blockers)
+        if at is not None and at > self._state.now and lacks_nodes:
+            self.instants.append(at)
 
     def _claimed(self, workload: Workload) -> Iterator[Blocker]:
         """Name the claims if the workload would fit without them."""
@@ -105,6 +128,21 @@ class Holds:
             facts: dict[str, str | int] = {"claimants": ", ".join(sorted(claimants))}
             yield Blocker(BlockerCode.CLAIMED, facts=facts)
 
+    def _reserved(self, workload: Workload, binding: tuple[str, ...]) -> Iterator[Blocker]:
+        """Name the gangs whose reservation it waits behind, if it would fit without them."""
+        state = self._state
+        if not binding:
+            return
+        with state.reservations.lifted(binding):
+            fits = state.assigner.assign(workload, state.books.both) is not None
+        if fits:
+            self.instants.append(elder_from(state.platform.patience, workload))
+            ones = [state.reservations[key] for key in binding]
+            facts: dict[str, str | int] = {"reserved_for": ", ".join(binding)}
+            facts["until"] = math.ceil(max(one.starts_at for one in ones))
+            promised = all(one.promised for one in ones)
+            yield Blocker(BlockerCode.RESERVED if promised else BlockerCode.HELD, facts=facts)
+
     def _sheltered(self, workload: Workload) -> Iterator[Blocker]:
         """Say how many could give way but for their minimum runtime, and until when."""
         protected = self._state.claims.protected_from(workload.key)
@@ -115,6 +153,14 @@ class Holds:
         victims, until = len(shelter.victims), math.ceil(shelter.until)
         facts: dict[str, str | int] = {"victims": victims, "until": until}
         yield Blocker(BlockerCode.MINIMUM_RUNTIME, where=workload.queue or "", facts=facts)
+
+
+def _turn(reservation: Reservation) -> Blocker:
+    """Return what is kept for a gang, and until when it should start."""
+    code = BlockerCode.PROMISED if reservation.promised else BlockerCode.GATHERING
+    nodes = {node for one in reservation.assignments for node in one.nodes}
+    facts: dict[str, str | int] = {"until": math.ceil(reservation.starts_at), "nodes": len(nodes)}
+    return Blocker(code, facts=facts)
 
 
 def _behind(workload: Workload, head: str, ahead: int) -> Why:

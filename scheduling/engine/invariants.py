@@ -9,12 +9,14 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.cohort_laws import Usage, cohorts_within_sums
-from scheduling.engine.gang_laws import broken_gangs, unmet
+from scheduling.engine.device_laws import devices_broken
+from scheduling.engine.gang_laws import broken_gangs, unlawful_release, unmet
 from scheduling.engine.gangs import may_lack_pods
 from scheduling.engine.invariants_topology import scattered
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.regrowth import came_back
+from scheduling.engine.reservation_laws import broken_reservations
 from scheduling.engine.snapshot import (
     NOTHING,
     Admission,
@@ -39,6 +41,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.gangs_whole,
         world.gangs_together,
         world.nodes_not_oversold,
+        world.devices_not_oversold,
         world.queues_within_limits,
         lambda: cohorts_within_sums(snapshot, world.before, world.after),
         world.victims_lawful,
@@ -47,7 +50,8 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         world.copies_replace_lawfully,
         lambda: broken_gangs(snapshot, plan),
     )
-    return tuple(sentence for law in laws for sentence in law())
+    found = [sentence for law in laws for sentence in law()]
+    return (*found, *broken_reservations(snapshot, plan))
 
 
 class _World:
@@ -108,12 +112,14 @@ class _World:
             yield from self._whole(self._admitted(admit), admit.assignments)
 
     def gangs_together(self) -> Iterable[str]:
-        """A copy whose original was scattered already, by new labels, keeps its pods."""
-        for admit in self.admits:
-            original = self.work.get(admit.replaces)
-            before = standing(original) if original else ()
-            if not original or not any(scattered(self.snapshot, original, before)):
-                yield from scattered(self.snapshot, self.work[admit.workload], admit.assignments)
+        """What was scattered already, by new labels of nodes, may stay so where it grows."""
+        placed = {admit.workload: (admit.replaces, admit.assignments) for admit in self.admits}
+        placed |= {key: (key, grow.assignments) for key, grow in self.grows.items()}
+        for key, (before, assignments) in sorted(placed.items()):
+            runs, now = self.work.get(before), self.work.get(key)
+            was = any(scattered(self.snapshot, runs, standing(runs))) if runs else False
+            if now is not None and not was:
+                yield from scattered(self.snapshot, now, assignments)
 
     def nodes_not_oversold(self) -> Iterable[str]:
         load: Counter[tuple[str, str]] = Counter()
@@ -133,6 +139,12 @@ class _World:
             else:
                 yield from _oversold(nodes[name], load)
 
+    def devices_not_oversold(self) -> Iterable[str]:
+        nodes = {node.name: node for node in self.snapshot.nodes if node.devices is not None}
+        if nodes:
+            new = frozenset(admit.workload for admit in self.admits)
+            yield from devices_broken(nodes, self._standing(), new)
+
     def queues_within_limits(self) -> Iterable[str]:
         for name, fr in sorted(self._grown()):
             queue = self.snapshot.cluster_queues[name]
@@ -149,23 +161,27 @@ class _World:
     def victims_lawful(self) -> Iterable[str]:
         for evict in self.evicts:
             victim = self.work.get(evict.workload)
-            if victim is None:
-                continue
-            if evict.reason is EvictionReason.CLUSTER_QUEUE_STOPPED:
-                queue = self.snapshot.cluster_queues.get(victim.queue or "")
-                if queue is None or queue.stop_policy is not StopPolicy.HOLD_AND_DRAIN:
-                    yield f"{victim.key} is drained from an open queue"
-            elif evict.reason is EvictionReason.LOCAL_QUEUE_STOPPED:
-                if victim.blocked != BlockerCode.QUEUE_STOPPED:
-                    yield f"{victim.key} is drained from an open local queue"
-            elif evict.reason is EvictionReason.OUTGROWN:
-                if not came_back(victim, self.snapshot.memory.held_less):
-                    yield f"{victim.key} has not outgrown what it holds"
-            elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
-                yield f"{victim.key} is protected from {evict.preemptor}"
+            if victim is not None:
+                yield from self._unlawful(evict, victim)
+
+    def _unlawful(self, evict: Evict, victim: Workload) -> Iterator[str]:
+        if evict.reason is EvictionReason.CLUSTER_QUEUE_STOPPED:
+            queue = self.snapshot.cluster_queues.get(victim.queue or "")
+            if queue is None or queue.stop_policy is not StopPolicy.HOLD_AND_DRAIN:
+                yield f"{victim.key} is drained from an open queue"
+        elif evict.reason is EvictionReason.LOCAL_QUEUE_STOPPED:
+            if victim.blocked != BlockerCode.QUEUE_STOPPED:
+                yield f"{victim.key} is drained from an open local queue"
+        elif evict.reason is EvictionReason.OUTGROWN:
+            if not came_back(victim, self.snapshot.memory.held_less):
+                yield f"{victim.key} has not outgrown what it holds"
+        elif evict.reason is EvictionReason.NODE_FAILURES:
+            yield from unlawful_release(self.snapshot, victim)
+        elif not self._lawful(victim, self.work.get(evict.preemptor or "")):
+            yield f"{victim.key} is protected from {evict.preemptor}"
 
     def surplus_taken_lawfully(self) -> Iterable[str]:
-        for shrink in self.shrinks:
+        for shrink in (one for one in self.shrinks if one.preemptor):
             gang, preemptor = self.work[shrink.workload], self.work.get(shrink.preemptor or "")
             if not self._lawful(replace(gang, part_of=gang.key), preemptor):
                 yield f"the surplus of {gang.key} is protected from {shrink.preemptor}"

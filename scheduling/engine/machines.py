@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from scheduling.engine.terms import PlacementPolicy
 
 CPU, MEMORY, PODS, GPU = "cpu", "memory", "pods", "nvidia.com/gpu"
+# Parts of GPUs in Volcano's words: how many devices, MiB and per cent of each of them.
+VGPU_NUMBER, VGPU_MEMORY = "volcano.sh/vgpu-number", "volcano.sh/vgpu-memory"
+VGPU_CORES = "volcano.sh/vgpu-cores"
 PODS_PER_NODE = 110  # the kubelet's default, where a node does not say
 
 Amounts = Mapping[str, int]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from scheduling.engine.gangs import may_lack_pods, smallest_gang
+from scheduling.engine.gangs import may_lack_pods, slice_size, smallest_gang
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 
 T = TypeVar("T")
@@ -24,17 +24,19 @@ def most_missing(workload: Workload) -> int:
     return sum(_delta(pod_set) for pod_set in workload.pod_sets)
 
 
-def search(workload: Workload, works: Callable[[Workload], T | None]) -> T | None:
+def search(
+    workload: Workload, works: Callable[[Workload], T | None], *, in_slices: bool = False
+) -> T | None:
     """Return what ``works`` says of the largest size at which it says anything.
 
-    It is assumed that what works with more pods works with fewer. Cost: log2 of the pods that
-    may be missing.
+    It is assumed that what works with more pods works with fewer. ``in_slices``: only whole
+    slices are asked for, where pods come in slices. Cost: log2 of the pods that may be missing.
     """
     low, high = 0, most_missing(workload) + 1
     best: T | None = None
     while low < high:
         middle = (low + high) // 2
-        found = works(reduced(workload, middle))
+        found = works(reduced(workload, middle, in_slices=in_slices))
         if found is None:
             low = middle + 1
         else:
@@ -42,7 +44,7 @@ def search(workload: Workload, works: Callable[[Workload], T | None]) -> T | Non
     return best
 
 
-def reduced(workload: Workload, size: int) -> Workload:
+def reduced(workload: Workload, size: int, *, in_slices: bool = False) -> Workload:
     """Return the workload with the counts of one size; the missing pods are spread.
 
     It is content with exactly these: the copy has no minimum of its own any more.
@@ -50,11 +52,17 @@ def reduced(workload: Workload, size: int) -> Workload:
     total = most_missing(workload)
     if not total:
         return workload
-    pod_sets = tuple(
-        replace(p, count=p.count - _delta(p) * size // total, min_count=None)
-        for p in workload.pod_sets
-    )
+    counts = ((p, p.count - _delta(p) * size // total) for p in workload.pod_sets)
+    if in_slices:
+        counts = ((p, _whole(p, count)) for p, count in counts)
+    pod_sets = tuple(replace(p, count=count, min_count=None) for p, count in counts)
     return replace(workload, pod_sets=pod_sets)
+
+
+def _whole(pod_set: PodSet, count: int) -> int:
+    """Return as many of the pods as make up whole slices, but no fewer than its minimum."""
+    fewer = count - count % slice_size(pod_set)
+    return fewer if fewer >= (pod_set.min_count or 0) else count
 
 
 def smallest(workload: Workload) -> Workload:

@@ -6,11 +6,18 @@ Source: ``placement.md`` 1.8 (SAFE before WHOLE bundles).
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from scheduling.engine.gangs import counted, joined, may_lack_pods, minima, without
+from scheduling.engine.gangs import (
+    counted,
+    joined,
+    may_lack_pods,
+    minima,
+    slice_size,
+    without,
+)
 from scheduling.engine.journal import Journal
 from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
 from scheduling.engine.standing import in_turn, standing
@@ -28,7 +35,8 @@ def split(workload: Workload) -> tuple[Workload, ...]:
 
     Work that is no gang with a minimum, or has no surplus, is one part: itself. Surplus comes by
     pods, or by whole subgroups, those in front whose nodes come free first. Pods that have
-    finished are never surplus: nobody knows on which nodes they were.
+    finished are never surplus: nobody knows on which nodes they were. Nor are slices: which pods
+    of a domain make up one is known to nobody, so they stay or leave together.
     """
     if workload.admission is None or not may_lack_pods(workload):
         return (workload,)
@@ -38,7 +46,7 @@ def split(workload: Workload) -> tuple[Workload, ...]:
     surplus = [
         piece
         for a in held
-        if a.pod_set in pod_sets
+        if a.pod_set in pod_sets and slice_size(pod_sets[a.pod_set]) == 1
         for piece in _pieces(
             a, pod_sets[a.pod_set], kept[a.pod_set], workload.reclaimable.get(a.pod_set, 0)
         )
@@ -64,14 +72,38 @@ def _pieces(
         left = {node: pods - nodes.get(node, 0) for node, pods in left.items()} if nodes else left
 
 
+def on_nodes(assignment: Assignment, names: Collection[str]) -> Assignment | None:
+    """Return the pods of an assignment that stand on these nodes; None where there are none."""
+    nodes = {node: pods for node, pods in assignment.nodes.items() if node in names}
+    if not nodes:
+        return None
+    devices = {node: each for node, each in assignment.devices.items() if node in names}
+    return replace(assignment, count=sum(nodes.values()), nodes=nodes, devices=devices)
+
+
+def last_pods(assignment: Assignment, pods: int) -> Assignment:
+    """Return so many pods of an assignment, those that leave first."""
+    nodes = Counter(islice(in_turn(assignment.nodes), pods if assignment.nodes else 0))
+    return replace(
+        assignment,
+        count=pods,
+        nodes=dict(sorted(nodes.items())),
+        devices=_devices(assignment, assignment.nodes, nodes),
+    )
+
+
 def _sizes(pod_set: PodSet, kept: int, count: int) -> list[int]:
     """Return the sizes of the pieces above ``kept``, the last one to come in front.
 
-    A subgroup that has begun stays whole.
+    A subgroup that has begun stays whole. What is left behind the last whole one goes with it:
+    else it could stay alone, and no count of pods would tell.
     """
     size = pod_set.subgroups.size if pod_set.subgroups else 1
     starts = range(-(-kept // size) * size, count, size)
-    return [min(size, count - start) for start in reversed(starts)]
+    sizes = [min(size, count - start) for start in reversed(starts)]
+    if len(sizes) > 1 and sizes[0] < size:
+        return [sizes[0] + sizes[1], *sizes[2:]]
+    return sizes
 
 
 def _devices(

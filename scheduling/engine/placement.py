@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from scheduling.engine.atlas import NO_LEVEL, Atlas, Site
 from scheduling.engine.capacity import Rooms
-from scheduling.engine.search import Placed, largest, together
+from scheduling.engine.search import Placed, largest, loosely, together
+from scheduling.engine.slices import grain_of
 from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.views import View
 
@@ -54,12 +55,19 @@ def fitting_pods(atlas: Atlas, rooms: Rooms, pod_set: PodSet, flavors: Iterable[
     return _view(atlas, rooms, atlas.site(pod_set, flavors)).total
 
 
-def largest_domain(atlas: Atlas, rooms: Rooms, pod_set: PodSet, flavors: Iterable[str]) -> int:
-    """Return how many pods the roomiest domain at the required level can hold."""
+def largest_domain(
+    atlas: Atlas, rooms: Rooms, pod_set: PodSet, flavors: Iterable[str], slices: int | None = None
+) -> int:
+    """Return how many pods, in whole slices, the roomiest domain at the required level can hold.
+
+    Where no level is required: all domains together. ``slices``: how many of the layers of
+    slices count, the innermost ones; None: all.
+    """
     site = atlas.site(pod_set, flavors)
-    if site.level is None or site.level == NO_LEVEL:
+    if site.level == NO_LEVEL:
         return 0
-    return largest(_view(atlas, rooms, site), site.level)
+    layers = site.layers if slices is None else site.layers[len(site.layers) - slices :]
+    return largest(_view(atlas, rooms, site), site.level or 0, grain_of(layers))
 
 
 def _view(atlas: Atlas, rooms: Rooms, site: Site) -> View:
@@ -70,6 +78,8 @@ def _view(atlas: Atlas, rooms: Rooms, site: Site) -> View:
 def _place(site: Site, view: View, count: int) -> Placed | None:
     if site.level == NO_LEVEL:
         return None
-    if site.level is None:
-        return view.by_merit(count)
-    return together(view, count, site.level)
+    if site.level is not None:
+        return together(view, count, site.level, site.grain)
+    if site.layers:
+        return loosely(view, count, site.layers[0].level, site.grain)
+    return view.by_merit(count)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import FreeCapacity
+from scheduling.engine.usage import is_whole_gpu
 
 Pool = tuple[str, ...]
 
@@ -49,6 +50,21 @@ class Pools:
         if key not in self._largest:
             self._largest[key] = max(self._frees(pools, resource), default=0)
         return self._largest[key]
+
+    def largest_island(self, pools: frozenset[Pool]) -> tuple[int, int]:
+        """Return the GPUs of the largest island of any of these pools, and of the largest node.
+
+        Where devices are not told apart, a node is one island.
+        """
+        islands, nodes = [0], [0]
+        for name in frozenset[str]().union(*(self.nodes(pool) for pool in pools)):
+            node = self._atlas.nodes[name]
+            gpus = sum(n for r, n in node.allocatable.items() if is_whole_gpu(r))
+            count = node.devices.count if node.devices else gpus
+            nodes.append(count)
+            declared = node.devices.islands if node.devices else ()
+            islands += map(len, declared) if declared else (count,)
+        return max(islands), max(nodes)
 
     def _frees(self, pools: frozenset[Pool], resource: str) -> Iterable[int]:
         names = frozenset[str]().union(*(self.nodes(pool) for pool in pools))

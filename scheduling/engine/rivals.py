@@ -51,7 +51,7 @@ class Rivals:
     def ahead(self, workload: Workload) -> Iterator[Blocker]:
         """Yield who started in its place in this cycle, else the one whose turn is next."""
         queue = self._state.books.queue(workload)
-        if queue is None or not self._regime.is_fair(queue) or workload.key in self._state.claims:
+        if queue is None or not self._regime.is_fair(queue) or self._state.favoured(workload.key):
             return
         root = self._ledger.root(queue)
         mine = Rival(workload, queue, self._asks(workload))
@@ -114,7 +114,7 @@ class Rivals:
         known = queue.kind is Kind.QUEUE and queue.name in state.lines.queues()
         if not known or shut(state.platform, state.circular, queue.name) is not None:
             return None
-        key = next((key for key in state.walk(queue.name) if key not in state.claims), None)
+        key = next((key for key in state.walk(queue.name) if not state.favoured(key)), None)
         return None if key is None else state.workloads[key]
 
     def _told(self, rival: Rival, mine: Rival) -> Blocker:

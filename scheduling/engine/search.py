@@ -2,34 +2,37 @@
 
 The closest tier that can hold everybody wins, the host being the closest; in it the fewest
 domains of the last level, then the fewest hosts, then the tightest domain, then its name
-(``placement.md`` 1.11, OURS). Inside a domain the fewest parts: largest first, best fit for the
-rest. Whether there is any such domain is answered from counters alone.
+(``placement.md`` 1.11, OURS). Inside a domain the fewest parts, and of those the ones that leave
+least over. Whether there is any such domain is answered from counters alone. Where pods come in
+slices, all of it counts in whole ones (``slices.py``).
 """
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeVar
 
+from scheduling.engine.sharing import share_out
+from scheduling.engine.slices import Grain, grain_at, whole
 from scheduling.engine.tally import Tally
 from scheduling.engine.views import View
 
 WEIGHED = 32  # domains of one tier that are weighed, the tightest first
 
-K = TypeVar("K", bound=Any)
 Placed = dict[int, int]  # pods by number of the node
+Parcel = tuple[tuple[int, ...], int]  # domains of one level, and the pods that they share
 
 
-def together(view: View, count: int, level: int) -> Placed | None:
+def together(view: View, count: int, level: int, grain: Grain = ()) -> Placed | None:
     """Place all pods in one domain of that level or a closer one; None: no domain can.
 
     Level 1 is the outermost; at 0 the pods may stand in several of those.
     """
-    if count > view.total:
+    if count > view.total or count % grain_at(grain, 0):
         return None
     host = view.snug(count)
     if host is not None:
         return {host: count}
-    tally = view.tally()
+    tally = view.tally(grain)
     for tier in range(tally.domains.depth, level - 1, -1):
         domain = tightest(view, tally, tier, count)
         if domain is not None:
@@ -37,10 +40,40 @@ def together(view: View, count: int, level: int) -> Placed | None:
     return None
 
 
-def largest(view: View, level: int) -> int:
+def loosely(view: View, count: int, level: int, grain: Grain) -> Placed | None:
+    """Fill the tightest domains of the slices' level first, so that large rooms stay whole."""
+    tally = view.tally(grain)
+    if count > tally.total or count % grain_at(grain, 0):
+        return None
+    if level > tally.domains.depth:
+        return _on_tightest_hosts(view, tally, count)
+    placed: Placed = {}
+    for domain in tally.at_least(level, 1):
+        gets = min(count, tally.rooms[level][domain])
+        placed |= inside(view, tally, level, domain, gets)
+        count -= gets
+        if not count:
+            break
+    return placed
+
+
+def _on_tightest_hosts(view: View, tally: Tally, count: int) -> Placed:
+    hosts = ((pods, number) for number in tally.domains.of[0] if (pods := tally.pods(number)))
+    placed: Placed = {}
+    for pods, number in sorted(hosts, key=lambda host: (host[0], view.demerit(host[1]), host[1])):
+        placed[number] = min(count, pods)
+        count -= placed[number]
+        if not count:
+            break
+    return placed
+
+
+def largest(view: View, level: int, grain: Grain = ()) -> int:
     """Return how many pods the roomiest domain of that level can hold."""
-    tally = view.tally()
-    return view.most() if level > tally.domains.depth else tally.largest(level)
+    tally = view.tally(grain)
+    if level > tally.domains.depth:
+        return whole(view.most(), grain_at(grain, level))
+    return tally.largest(level)
 
 
 def tightest(view: View, tally: Tally, level: int, count: int) -> int | None:
@@ -63,11 +96,21 @@ def tightest(view: View, tally: Tally, level: int, count: int) -> int | None:
 
 def _weight(tally: Tally, level: int, domain: int, count: int) -> tuple[int, int]:
     """Return how many domains of the last level, and how many hosts, the pods would need."""
-    if level == tally.domains.depth:
-        return 1, _hosts(tally.hosts[domain], count)
-    parts = _shares(tally, level, domain, count)
-    weights = [_weight(tally, level + 1, part, share) for part, share in parts.items()]
-    return sum(leaves for leaves, _ in weights), sum(hosts for _, hosts in weights)
+    leaves = hosts = 0
+    for domains, pods in _parcels(tally, level, domain, count):
+        leaves += len(domains)
+        hosts += _hosts(_together(tally, domains), pods)
+    return leaves, hosts
+
+
+def _together(tally: Tally, domains: Sequence[int]) -> Mapping[int, int]:
+    """Return how many hosts of these domains of the last level hold how many pods."""
+    if len(domains) == 1:
+        return tally.hosts[domains[0]]
+    found: Counter[int] = Counter()
+    for domain in domains:
+        found.update(tally.hosts[domain])
+    return found
 
 
 def _hosts(hosts: Mapping[int, int], count: int) -> int:
@@ -84,38 +127,31 @@ def _hosts(hosts: Mapping[int, int], count: int) -> int:
 
 def inside(view: View, tally: Tally, level: int, domain: int, count: int) -> Placed:
     """Share the pods out in a domain that can hold them."""
-    if level == tally.domains.depth:
-        hosts = tally.domains.parts[level][domain]
-        rooms = {number: pods for number in hosts if (pods := view.pods(number))}
-        view.looked(len(hosts))
-        return share_out(rooms, count, lambda number: (view.demerit(number), number))
     placed: Placed = {}
-    for part, share in _shares(tally, level, domain, count).items():
-        placed.update(inside(view, tally, level + 1, part, share))
+    for domains, pods in _parcels(tally, level, domain, count):
+        hosts = [n for one in domains for n in tally.domains.parts[-1][one]]
+        rooms = {number: room for number in hosts if (room := tally.pods(number))}
+        view.looked(len(hosts))
+        placed |= share_out(rooms, pods, lambda number: (view.demerit(number), number))
     return placed
 
 
-def _shares(tally: Tally, level: int, domain: int, count: int) -> dict[int, int]:
-    rooms = tally.rooms[level + 1]
-    parts = tally.domains.parts[level][domain]
-    return share_out({part: rooms[part] for part in parts if rooms[part]}, count)
+def _parcels(tally: Tally, level: int, domain: int, count: int) -> list[Parcel]:
+    """Share the pods out among domains of the last level, step by step.
 
-
-def share_out(
-    rooms: Mapping[K, int], count: int, rank: Callable[[K], Any] = lambda name: name
-) -> dict[K, int]:
-    """Fill the largest rooms until one can hold the rest, and that one as tightly as possible.
-
-    Of equal ones the lowest in ``rank``. The rooms must suffice.
+    The parts of all domains that were chosen compete, as long as pods may be moved from one
+    domain to another; where that would cut slices each domain keeps its pods.
     """
-    shares: dict[K, int] = {}
-    order = sorted(rooms, key=lambda name: (-rooms[name], rank(name)))
-    for place, name in enumerate(order):
-        if rooms[name] >= count:
-            rest = (other for other in order[place:] if rooms[other] >= count)
-            snug = min(rest, key=lambda other: (rooms[other], rank(other)))
-            shares[snug] = count
-            break
-        shares[name] = rooms[name]
-        count -= rooms[name]
-    return shares
+    parcels: list[Parcel] = [((domain,), count)]
+    for below in range(level + 1, tally.domains.depth + 1):
+        further: list[Parcel] = []
+        rooms, parts = tally.rooms[below], tally.domains.parts[below - 1]
+        for domains, pods in parcels:
+            found = {part: rooms[part] for one in domains for part in parts[one] if rooms[part]}
+            shares = share_out(found, pods)
+            if tally.grain(below) == tally.grain(below + 1):
+                further.append((tuple(shares), pods))
+            else:
+                further += [((part,), share) for part, share in shares.items()]
+        parcels = further
+    return parcels

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import Rooms
-from scheduling.engine.nearness import Wood
-from scheduling.engine.slices import at_depth
+from scheduling.engine.company import at_depth, grown
+from scheduling.engine.placement import largest_domain
+from scheduling.engine.slices import grain_of
 from scheduling.engine.snapshot import PodSet, SliceLayer
-from scheduling.engine.standing_room import StandingRoom, layers_of, wish_of
+from scheduling.engine.standing_room import StandingRoom, wish_of
+from scheduling.engine.terms import TopologyMode
 from scheduling.engine.together import Option, Unit, assign_unit
 from scheduling.engine.topology import Path
 
@@ -45,19 +47,16 @@ def _alone(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Short
     request = pod_set.topology
     if request is None or not pod_set.count or _is_nodeless(atlas, pod_set, option):
         return None
-    levels = atlas.levels(option.values())
-    wish = wish_of(levels, pod_set)
-    level = request.level or "" if wish is None or wish.must else ""
-    if wish is None:
-        return Shortage((pod_set,), level, pod_set.count, 0)
-    room = StandingRoom(atlas, rooms, pod_set, option, levels)
-    for asked in (request.layers[n:] for n in range(len(request.layers), -1, -1)):
-        wood = Wood(room.capacity, layers_of(levels, asked) or ())
-        fits = wood.largest(wish.depth if wish.must and wish.depth else 0)
-        if (asked or wish.must) and fits < pod_set.count:
-            facts = _slices(asked[0], pod_set.count, fits) if asked else {}
-            where = level or (asked[0].level if asked else "")
-            return Shortage((pod_set,), where, pod_set.count, fits, facts)
+    flavors, asked = option.values(), request.layers
+    required = request.mode is TopologyMode.REQUIRED
+    for slices in range(len(asked) + 1):
+        fits = largest_domain(atlas, rooms, pod_set, flavors, slices)
+        if (slices or required) and fits < pod_set.count:
+            layer = asked[len(asked) - slices] if slices else None
+            facts = _slices(layer, pod_set.count, fits) if layer else {}
+            where = request.level if required else None
+            level = where or (layer.level if layer else "")
+            return Shortage((pod_set,), level, pod_set.count, fits, facts)
     return None
 
 
@@ -86,11 +85,12 @@ def _group(atlas: Atlas, rooms: Rooms, unit: Unit, options: Sequence[Option]) ->
     level, pods = "", sum(pod_set.count for pod_set in unit)
     for pod_set, option in zip(unit, options, strict=True):
         wish = wish_of(levels, pod_set)
-        if wish is None or not wish.must or not wish.depth:
+        if wish is None or not wish.level:
             return None
         level = pod_set.topology.level or "" if pod_set.topology else ""
-        wood = Wood(StandingRoom(atlas, rooms, pod_set, option, levels).capacity, wish.layers)
-        for domain in at_depth(wood.root, wish.depth):
+        room = StandingRoom(atlas, rooms, pod_set, option, levels)
+        root = grown(room.capacity, grain_of(wish.layers))
+        for domain in at_depth(root, wish.level):
             fits[domain.path] = fits.get(domain.path, 0) + min(domain.room, pod_set.count)
     most = min(max(fits.values(), default=0), pods - 1)
     facts = {"cause": GROUP, "group": ", ".join(pod_set.name for pod_set in unit)}

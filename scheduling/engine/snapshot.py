@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from scheduling.engine.decay import Consumed, UsageDecay
+from scheduling.engine.decay import Consumed, Decayed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
+from scheduling.engine.patience import PATIENT, Patience
+from scheduling.engine.queue_rules import KUEUE_SEARCH, UNPROTECTED, Fungibility, MinimumRuntime
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     DeviceLocality,
     Fairness,
     FairStrategy,
-    FlavorPreference,
-    FlavorSearch,
     Operator,
     QueueingStrategy,
     ReclaimWithinCohort,
@@ -90,26 +90,6 @@ class Preemption:
 
 
 @dataclass(frozen=True, slots=True)
-class Fungibility:
-    """How a queue searches its flavors. Kueue's defaults."""
-
-    when_can_borrow: FlavorSearch = FlavorSearch.MAY_STOP_SEARCH
-    when_can_preempt: FlavorSearch = FlavorSearch.TRY_NEXT_FLAVOR
-    preference: FlavorPreference = FlavorPreference.BORROWING_OVER_PREEMPTION
-
-
-@dataclass(frozen=True, slots=True)
-class MinimumRuntime:
-    """How long a queue's admitted work is safe from preemption (``decisions.md`` 4.9).
-
-    ``yields_to_own``: higher priority of its own queue may evict it even before.
-    """
-
-    seconds: float = 0.0
-    yields_to_own: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterQueue:
     """A team's share of the cluster.
 
@@ -129,10 +109,10 @@ class ClusterQueue:
     reclaimable: bool = True
     inactive: str = ""
     fair_weight: float = 1.0
-    fungibility: Fungibility = Fungibility()
+    fungibility: Fungibility = KUEUE_SEARCH
     usage_based: bool = False
     priority_first: bool = False
-    minimum_runtime: MinimumRuntime = MinimumRuntime()
+    minimum_runtime: MinimumRuntime = UNPROTECTED
 
     @property
     def quotas(self) -> dict[FlavorResource, Quota]:
@@ -190,13 +170,16 @@ class Expression:
 class DeviceRequest:
     """What one pod asks of each of ``count`` devices of its node.
 
-    ``share``: thousandths of the device's time; ``memory``: MiB of it.
+    ``share``: thousandths of the device's time; ``WHOLE`` is a whole GPU, and one turn where
+    devices are shared in turns; 0: as much as its memory is of the device's. ``memory``: MiB of
+    it. ``alone``: nobody else on the device, even where it is shared in turns.
     """
 
     count: int
     share: int = WHOLE
     memory: int = 0
     locality: DeviceLocality = DeviceLocality.ANY
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +253,7 @@ class Workload:
 
     ``queue`` None: outside every queue; placed without quota, never preempts nor is preempted.
     ``blocked`` is the code of a reason, known from the rows, that keeps it out of the cycle
-    (missing or stopped local queue, foreign namespace), or "".
+    (missing or stopped local queue, foreign namespace), or ""; running work gets no more then.
     ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
     ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
     ``last_checkpoint_at``: up to when its progress is safe; None: since its start nothing is.
@@ -280,8 +263,9 @@ class Workload:
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
     ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
-    ``part_of``: the key of the running gang whose pods these are; "": work of its own. The host
-    sets it for the pods that a :class:`~scheduling.engine.plan.Shrink` took, until they have left.
+    ``part_of``: the key of the running gang from which these pods were taken; "": own work.
+    ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
+    save what it has, None: it does not say. Neither decides anything (``widening.py``).
     """
 
     key: str
@@ -303,6 +287,8 @@ class Workload:
     min_member: int | None = None
     duration_s: float | None = None
     part_of: str = ""
+    stateless: bool = False
+    checkpoint_interval_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,15 +305,23 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Decayed:
-    """A queue's past use that fades: ``amount`` at ``at``, while ``rate`` was being held.
+class Reservation:
+    """Where and when the first blocked gang of a tree and a pool of nodes is going to start.
 
-    In GPU-hours and GPUs.
+    ``promised``: running work has known ends, and nobody later may delay it beyond ``starts_at``.
+    Else nodes that empty are held for it, and ``starts_at`` is an estimate. ``since``: when its
+    turn came. ``idle_gpus`` are held and free since ``counted_at``; ``idle_gpu_seconds`` is what
+    has been held idle up to then.
     """
 
-    amount: float
-    rate: float
-    at: float
+    workload: str
+    assignments: tuple[Assignment, ...]
+    starts_at: float
+    promised: bool
+    since: float
+    idle_gpus: int = 0
+    idle_gpu_seconds: float = 0.0
+    counted_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +332,8 @@ class Memory:
     evict the one that evicted it, however many steps the circle has (``decisions.md`` 4.7).
     ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
     LocalQueue behind which usage decides. ``held_less`` is how many pods of each pod set those
-    workloads hold that hold fewer than they were admitted with.
+    workloads hold that hold fewer than they were admitted with. ``absent``: since when nodes on
+    which work stands have been away.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -347,6 +342,8 @@ class Memory:
     history: Mapping[str, Decayed] = field(default_factory=dict)
     consumption: Mapping[str, Consumed] = field(default_factory=dict)
     held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    reservations: tuple[Reservation, ...] = ()
+    absent: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +376,9 @@ class Snapshot:
     these; none: only where a root cohort says so. ``half_life_s``: of the past use of queues.
     ``usage_decay``: of the usage of local queues; None: as :attr:`LocalQueue.consumption` says.
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
+    ``gang_grace_s``: how long gangs that lost a node keep their place; negative: for ever.
+    ``keeps_for_gpus``: pods that ask for no GPU get of a GPU node only what its free GPUs do not
+    need; else they come to such nodes last.
     """
 
     now: float
@@ -393,4 +393,7 @@ class Snapshot:
     fair_strategies: tuple[FairStrategy, ...] = ()
     half_life_s: float = HALF_LIFE_S
     usage_decay: UsageDecay | None = None
+    gang_grace_s: float = 60.0
+    patience: Patience = PATIENT
     shapes: tuple[Recent, ...] = ()
+    keeps_for_gpus: bool = False

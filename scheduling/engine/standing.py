@@ -41,15 +41,21 @@ def _held(assignment: Assignment, wanted: int, finished: Mapping[str, int]) -> A
     done = max(0, finished.get(assignment.pod_set, 0))
     if pods == assignment.count and not done:
         return assignment
+    return replace(resized(assignment, pods), count=max(0, pods - done))
+
+
+def resized(assignment: Assignment, pods: int) -> Assignment:
+    """Return the assignment with ``pods`` of its pods left, on their nodes and devices."""
     nodes = shrunk(assignment.nodes, pods)
-    return replace(assignment, count=max(0, pods - done), nodes=nodes)
+    left = {n: d[: nodes[n]] for n, d in assignment.devices.items() if n in nodes}
+    return replace(assignment, count=pods, nodes=nodes, devices=left)
 
 
 def in_turn(nodes: Mapping[str, int]) -> Iterator[str]:
     """Yield the node of each pod, who leaves first in front.
 
     The nodes with the fewest are left first, of equal ones the last by name: whole nodes come
-    free.
+    free. On a node, the pods that came last leave first, and their devices with them.
     """
     for node in sorted(sorted(nodes, reverse=True), key=lambda name: nodes[name]):
         yield from [node] * nodes[node]

@@ -2,41 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 
-from scheduling.engine.atlas import Atlas
+from scheduling.engine.atlas import NO_LEVEL, Atlas, level_of
 from scheduling.engine.capacity import Rooms
-from scheduling.engine.nearness import Wish
-from scheduling.engine.slices import Layer
-from scheduling.engine.snapshot import Assignment, PodSet, SliceLayer
-from scheduling.engine.terms import TopologyMode
+from scheduling.engine.slices import layers_of
+from scheduling.engine.snapshot import Assignment, PodSet
+from scheduling.engine.survivors import Wish
 from scheduling.engine.topology import Path
 from scheduling.engine.views import View
 
 
 def wish_of(levels: tuple[str, ...], pod_set: PodSet) -> Wish | None:
-    """Return what the pod set asks of a topology with these levels; None: it has no such level.
-
-    A request that names no level means the outermost one.
-    """
-    request = pod_set.topology
-    if request is None:
-        return Wish(pod_set.count)
-    layers = layers_of(levels, request.layers)
-    if layers is None or (request.level is not None and request.level not in levels):
+    """Return what the pod set asks of a topology with these levels; None: it has no such level."""
+    level = level_of(pod_set, levels)
+    if level == NO_LEVEL:
         return None
-    if request.mode is TopologyMode.UNCONSTRAINED:
-        return Wish(pod_set.count, layers)
-    if request.level is None and not levels:
-        return None
-    depth = levels.index(request.level) + 1 if request.level else 1
-    return Wish(pod_set.count, layers, depth, must=request.mode is TopologyMode.REQUIRED)
-
-
-def layers_of(levels: tuple[str, ...], asked: Iterable[SliceLayer]) -> tuple[Layer, ...] | None:
-    """Return slices by depth, outer ones first; None: some level is not there."""
-    asked = tuple(asked)
-    if any(layer.level not in levels for layer in asked):
-        return None
-    return tuple(Layer(levels.index(level) + 1, size) for level, size in asked)
+    asked = pod_set.topology.layers if pod_set.topology else ()
+    return Wish(pod_set.count, layers_of(levels, asked) or (), level or 0)
 
 
 class StandingRoom:

@@ -24,12 +24,14 @@ from scheduling.engine.gates import Why
 from scheduling.engine.growth import asked, original_of
 from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
+from scheduling.engine.losses import Losses
 from scheduling.engine.newcomers import Newcomers
 from scheduling.engine.partial import smallest
 from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by, split
 from scheduling.engine.plan import Evict, Shrink
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.regrowth import Yields
+from scheduling.engine.reservations import Reservations, elder_from, starves_at
 from scheduling.engine.shapes import Shapes
 from scheduling.engine.snapshot import (
     Admission,
@@ -73,8 +75,11 @@ class State:
         self.chooser = Chooser(self.books, self.assigner, self.preemptor)
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads, self.asking)
+        self.reservations = Reservations(self.books, self.workloads, self.asking)
+        self.forecasts = 0  # earliest starts looked for
         self.replaced: set[str] = set()  # in the cycle that is under way
         self.yields = Yields(snapshot.memory.held_less)
+        self.losses = Losses(self.atlas.nodes, snapshot.gang_grace_s, snapshot.memory.absent)
         self.circular = cohorts_in_cycles(platform.cohorts)
         self.wards = Wards(platform, tree, self.atlas)
         self.lines = Lines()
@@ -87,11 +92,13 @@ class State:
         self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
         self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
         self.lacking: set[str] = set()  # running gangs that ask for more pods than they hold
+        self._starving: list[tuple[float, str]] = []  # when work of a queue has waited long
         self._shapes = Shapes()
         self._smallest: dict[tuple[int, int | None], tuple[PodSet, ...]] = {}
         for workload in snapshot.workloads:
             self.put(workload)
         self.claims.restore(snapshot.memory)
+        self.reservations.restore(snapshot.memory)
         self._lobby = snapshot.memory.lobby
 
     def snapshot(self) -> Snapshot:
@@ -103,7 +110,16 @@ class State:
         """Return what the next cycle must know beside the rows."""
         claims, less = self.claims, self.yields.before
         past, consumption = self.past.entries(), self.doors.entries()
-        return Memory(claims.standing(), claims.evicted_by(), self._lobby, past, consumption, less)
+        return Memory(
+            claims.standing(),
+            claims.evicted_by(),
+            self._lobby,
+            past,
+            consumption,
+            less,
+            self.reservations.standing(),
+            dict(self.losses.since),
+        )
 
     def asking(self, workload: Workload) -> Workload:
         """Return the workload with what it needs room for to start.
@@ -135,15 +151,17 @@ class State:
 
     def put(self, workload: Workload) -> None:
         """Let a workload be as given: a new one, or a known one that changed."""
-        key, claim = workload.key, None
+        key, claim, reserved = workload.key, None, None
         if key in self.workloads:
-            claim = self.claims.lift(key)
+            claim, reserved = self.claims.lift(key), self.reservations.lift(key)
             self._forget(self.workloads[key])
         workload = self._shapes.intern(workload)
         self.workloads[key] = workload
         self._learn(workload)
         if claim is not None:
             self.claims.keep(claim)
+        if reserved is not None:
+            self.reservations.keep(reserved)
         self.claims.review(workload)
 
     def drop(self, key: str) -> None:
@@ -151,6 +169,7 @@ class State:
         if key in self.workloads:
             self.claims.lift(key)
             self.claims.forget(key)
+            self.reservations.lift(key)
             gone = self.workloads.pop(key)
             self._forget(gone)
             self.claims.review(gone)
@@ -183,6 +202,10 @@ class State:
             self.unmanaged.add(workload.key)
         else:
             self.lines.add(workload)
+            patience = self.platform.patience
+            for at in (starves_at(patience, workload), elder_from(patience, workload)):
+                if at is not None and at > self.now:
+                    heapq.heappush(self._starving, (at, workload.queue))
 
     def _run(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
         self._rise(workload, held)
@@ -195,8 +218,13 @@ class State:
             heapq.heappush(self._shelters, (safe_until(queue, workload), queue.name))
 
     def _rise(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
-        """Let a workload be somebody's possible victim, its surplus piece by piece."""
-        parts = [self.intern(part) for part in split(workload)]
+        """Let a workload be somebody's possible victim, its surplus piece by piece.
+
+        While pods of it are away nobody knows what of it is surplus.
+        """
+        self.losses.add(workload)
+        whole = workload.key in self.losses
+        parts = [workload] if whole else [self.intern(part) for part in split(workload)]
         if len(parts) == 1:
             self.running.add(workload, self.books.charge(workload, held))
         else:
@@ -211,6 +239,7 @@ class State:
         for part in self.books.parts.forget(workload.key) or (workload,):
             self.running.remove(part)
         self.lacking.discard(workload.key)
+        self.losses.remove(workload.key)
 
     def _forget(self, workload: Workload) -> None:
         self.wards.touch(workload.queue)
@@ -243,10 +272,13 @@ class State:
         self.now = self.preemptor.now = now
         self.regime.history.open(now)
         self.doors.open(now)
+        self.losses.open(now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
         while self._shelters and self._shelters[0][0] <= now:
             self.wards.touch(heapq.heappop(self._shelters)[1])
+        while self._starving and self._starving[0][0] <= now:
+            self.wards.touch(heapq.heappop(self._starving)[1])
 
     # -- what a cycle decided -----------------------------------------------------------------
 
@@ -328,8 +360,18 @@ class State:
 
     def walk(self, queue: str) -> Walk:
         """Return the walk along one queue's line, waiting preemptors first."""
-        mine = [self.workloads[key] for key in self.claims.waiting_in(queue)]
+        kept = {*self.claims.waiting_in(queue), *self.reservations.waiting_in(queue)}
+        mine = [self.workloads[key] for key in sorted(kept)]
         return Walk(self.lines.forms(queue), self.doors.precedence, mine)
+
+    def favoured(self, key: str) -> bool:
+        """Return whether room is kept for a waiting workload: it is looked at first."""
+        return key in self.claims or key in self.reservations
+
+    def running_near(self, workload: Workload) -> list[Workload]:
+        """Return the running work that may stand in the workload's way."""
+        queues = sorted(self.wards.beside(workload.queue))
+        return [work for queue in queues for work in self.running.any_order(queue)]
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""

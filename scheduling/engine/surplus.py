@@ -9,7 +9,6 @@ Source: ``placement.md`` 1.1 (not-ready before ready, surplus never starves), 6 
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
@@ -22,10 +21,10 @@ from scheduling.engine.gangs import (
     with_counts,
 )
 from scheduling.engine.gates import shut
-from scheduling.engine.growth import near
+from scheduling.engine.growth import beside
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.shapes import form_of
-from scheduling.engine.snapshot import Assignment, PodSet, Workload
+from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.state import State
 
 MAX_PIECES = 100_000  # pieces tried in one cycle
@@ -77,6 +76,8 @@ def _precedence(state: State, gang: Workload) -> tuple[tuple[float, ...], float,
 
 def _may_grow(state: State, gang: Workload) -> bool:
     """Return whether the queue lets its work have more: it is open, and no strict head waits."""
+    if gang.blocked:  # its local queue gives nothing new
+        return False
     if gang.queue is None:
         return True
     queue = gang.queue
@@ -90,7 +91,7 @@ def _is_calm(desk: Desk, gang: Workload) -> bool:
     """Return whether nothing of the gang has been lost, leaves, or is about to be replaced."""
     state, keys = desk.state, {gang.key, leaving_key(gang.key)}
     leaves = not keys.isdisjoint(state.releasing)
-    return not leaves and gang.key not in state.replaced and gang.key not in desk.lost
+    return not leaves and gang.key not in state.replaced and gang.key not in state.losses
 
 
 def _lacks(desk: Desk, gang: Workload) -> bool:
@@ -177,19 +178,5 @@ def _place(
 def _piece(
     state: State, gang: Workload, held: Iterable[Assignment], more: Mapping[str, int]
 ) -> Workload:
-    """Return further pods of a gang as waiting work.
-
-    They must get the flavors of those that run, and stand in their domain where pods must stand
-    together.
-    """
-    has = {assignment.pod_set: assignment for assignment in held}
-    work = with_counts(gang, more)
-    pod_sets = tuple(_beside(p, has.get(p.name), state) for p in work.pod_sets)
-    piece = replace(work, key=f"{gang.key}~more", pod_sets=pod_sets, admission=None)
-    return state.intern(replace(piece, reclaimable={}, part_of=gang.key))
-
-
-def _beside(pod_set: PodSet, held: Assignment | None, state: State) -> PodSet:
-    if held is None:
-        return pod_set
-    return replace(pod_set, flavors=held.flavors, affinity=near(pod_set, held, state.atlas))
+    """Return further pods of a gang as waiting work."""
+    return state.intern(beside(gang, {one.pod_set: one for one in held}, more, state.atlas))

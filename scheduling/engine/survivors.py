@@ -7,19 +7,28 @@ else goes as near to the survivors as there is room (``placement.md`` 1.11 and T
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from scheduling.engine.nearness import Places, Wish, Wood
-from scheduling.engine.slices import Domain, Layer, Share, inside, share_out
+from scheduling.engine.company import Places, beside, company_of, grown, inside
+from scheduling.engine.slices import Layer, grain_of
 from scheduling.engine.topology import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How many pods, in which slices, and at which level they must share a domain (0: none)."""
+
+    count: int
+    layers: tuple[Layer, ...] = ()
+    level: int = 0
 
 
 def rejoin(capacity: Mapping[Path, int], kept: Mapping[Path, int], wish: Wish) -> Places | None:
     """Return places for ``wish.count`` pods beside those that are ``kept``, by host; or None.
 
-    Cost: O(hosts x levels), once for each broken slice and once for the rest.
+    With nobody kept they stand as near to each other as there is room, in any domain. Cost:
+    O(hosts x levels), once for each broken slice and once for the rest.
     """
-    if not kept:
-        return Wood(capacity, wish.layers).place(wish)
     placed: Counter[Path] = Counter()
     for index in range(len(wish.layers) - 1, -1, -1):
         layer, finer = wish.layers[index], wish.layers[index + 1 :]
@@ -39,7 +48,7 @@ def _rest(
     if missing < 0 or (wish.layers and missing % wish.layers[0].size):
         return None
     if missing:
-        home = _home(kept, wish.depth if wish.must else 0)
+        home = _home(kept, wish.level)
         found = _near(_left(capacity, placed), wish.layers, kept, missing, home)
         if found is None:
             return None
@@ -59,19 +68,19 @@ def _left(capacity: Mapping[Path, int], placed: Mapping[Path, int]) -> dict[Path
 
 def _broken(layer: Layer, standing: Mapping[Path, int]) -> list[tuple[Path, int]]:
     """Return the domains in which a slice lacks pods, and how many."""
-    inside_: Counter[Path] = Counter()
+    held: Counter[Path] = Counter()
     for path, pods in standing.items():
-        inside_[path[: layer.depth]] += pods
-    missing = ((path, -pods % layer.size) for path, pods in sorted(inside_.items()))
+        held[path[: layer.level]] += pods
+    missing = ((path, -pods % layer.size) for path, pods in sorted(held.items()))
     return [(path, pods) for path, pods in missing if pods]
 
 
-def _home(kept: Mapping[Path, int], depth: int | None) -> Path:
-    """Return the domain at a depth in which most of the pods stand; ties by name."""
+def _home(kept: Mapping[Path, int], level: int) -> Path:
+    """Return the domain of a level in which most of the pods stand; ties by name."""
     homes: Counter[Path] = Counter()
     for path, pods in kept.items():
-        homes[path[: depth or 0]] += pods
-    return min(homes, key=lambda path: (-homes[path], path))
+        homes[path[:level]] += pods
+    return min(homes, key=lambda path: (-homes[path], path), default=())
 
 
 def _near(
@@ -82,13 +91,13 @@ def _near(
     bound: Path,
 ) -> Places | None:
     """Place pods in the lowest domain that holds all who are kept and has room, within a bound."""
-    wood = Wood(capacity, layers)
+    root = grown(capacity, grain_of(layers))
     standing = {path: pods for path, pods in kept.items() if path[: len(bound)] == bound}
-    common = _common(standing)
+    common = _common(standing) if standing else bound
     for depth in range(len(common), len(bound) - 1, -1):
-        domain = inside(wood.root, common[:depth])
+        domain = inside(root, common[:depth])
         if domain is not None and domain.room >= count:
-            return _beside(domain, _company(standing), count)
+            return beside(domain, company_of(standing), count)
     return None
 
 
@@ -99,42 +108,3 @@ def _common(paths: Iterable[Path]) -> Path:
     while depth < len(first) and first[depth] == last[depth]:
         depth += 1
     return first[:depth]
-
-
-def _company(standing: Mapping[Path, int]) -> Counter[Path]:
-    """Return how many pods stand in every domain."""
-    company: Counter[Path] = Counter()
-    for path, pods in standing.items():
-        for depth in range(len(path) + 1):
-            company[path[:depth]] += pods
-    return company
-
-
-def _beside(domain: Domain, company: Mapping[Path, int], count: int) -> Places:
-    """Hand pods down: to the child with most company that holds all, else to any that does.
-
-    Where none does, the children with company are filled first.
-    """
-    if not domain.children:
-        return {domain.path: count}
-    holders = [child for child in domain.children if child.room >= count]
-    if holders:
-        best = min(holders, key=lambda d: (-company.get(d.path, 0), d.room, d.path))
-        return _beside(best, company, count)
-    placed: Places = {}
-    for child, gets in _filled(domain.children, company, count):
-        placed |= _beside(child, company, gets)
-    return placed
-
-
-def _filled(children: Iterable[Domain], company: Mapping[Path, int], count: int) -> list[Share]:
-    """Fill those with company, most of it first; what is left goes to as few others as can be."""
-    near = [child for child in children if company.get(child.path)]
-    shares: list[Share] = []
-    for child in sorted(near, key=lambda d: (-company[d.path], d.path)):
-        gets = min(child.room, count)
-        if gets:
-            shares.append((child, gets))
-            count -= gets
-    others = [child for child in children if not company.get(child.path)]
-    return [*shares, *(share_out(others, count) if count else ())]

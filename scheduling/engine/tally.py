@@ -4,31 +4,36 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from scheduling.engine.domains import Domains
+from scheduling.engine.slices import Grain, grain_at, whole
 
 
 class Tally:
-    """The room of every domain, in pods of one kind.
+    """The room of every domain, in pods of one kind, counted in whole grains of its level.
 
     ``rooms[level][domain]`` is that room; ``hosts[domain]`` says of each domain of the last
     level how many of its nodes hold how many pods.
     """
 
-    def __init__(self, domains: Domains) -> None:
+    def __init__(self, domains: Domains, grain: Grain = ()) -> None:
         self.domains = domains
+        self._grain = tuple(grain_at(grain, level) for level in range(domains.depth + 2))
         self.rooms = [[0] * len(names) for names in domains.paths]
         self.hosts: list[dict[int, int]] = [{} for _ in domains.paths[-1]]
         self._pods = dict.fromkeys(domains.of[-1], 0)  # by number, as counted
-        self._summed = [0] * len(self.hosts)  # the rooms of the last level, as those above know
+        self._raw = [[0] * len(names) for names in domains.paths]  # what the parts hold together
         self._dirty: list[set[int]] = [set() for _ in domains.paths]
         self._ranked: list[list[int]] = [[] for _ in domains.paths]  # room, then domain, as one
         self._as_ranked = [[0] * len(names) for names in domains.paths]
 
     def count(self, numbers: Iterable[int], fits: Mapping[int, int], holes: Sequence[int]) -> None:
         """Count these nodes anew; each holds as many pods as fit in its hole."""
-        leaf_of, counted, rooms = self.domains.of[-1], self._pods, self.rooms[-1]
+        leaf_of, counted, rooms = self.domains.of[-1], self._pods, self._raw[-1]
+        grain = self._grain[-1]
         touched: set[int] = set()
         for number in numbers:
             was, now = counted.get(number), fits[holes[number]]
+            if grain > 1:
+                now = whole(now, grain)
             if was is None or was == now:  # None: outside the topology
                 continue
             counted[number], leaf = now, leaf_of[number]
@@ -42,14 +47,34 @@ class Tally:
         self._sum_up(touched)
 
     def _sum_up(self, leaves: Iterable[int]) -> None:
-        """Let the domains above know what these hold now."""
+        """Let these domains and those above hold what their parts hold together, in grains."""
+        depth, raw, rooms, grains = self.domains.depth, self._raw, self.rooms, self._grain
         for leaf in leaves:
-            room = self.rooms[-1][leaf]
-            more, self._summed[leaf] = room - self._summed[leaf], room
-            self._dirty[-1].add(leaf)
-            for level, domain in enumerate(self.domains.above[leaf] if more else ()):
-                self.rooms[level][domain] += more
+            more, chain = 0, (*self.domains.above[leaf], leaf)
+            for level in range(depth, -1, -1):
+                domain, grain = chain[level], grains[level]
+                raw[level][domain] += more
+                room = raw[level][domain]
+                if grain > 1:
+                    room = whole(room, grain)
+                more = room - rooms[level][domain]
+                if not more:
+                    break
+                rooms[level][domain] = room
                 self._dirty[level].add(domain)
+
+    def grain(self, level: int) -> int:
+        """Return the grain of a level; behind the last one that of the hosts."""
+        return self._grain[level]
+
+    def pods(self, number: int) -> int:
+        """Return how many pods a node inside the topology can hold, in whole grains."""
+        return self._pods[number]
+
+    @property
+    def total(self) -> int:
+        """Return how many pods all domains can hold together."""
+        return self.rooms[0][0] if self.rooms[0] else 0
 
     def largest(self, level: int) -> int:
         """Return how many pods the roomiest domain of the level can hold."""

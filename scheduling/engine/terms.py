@@ -59,6 +59,10 @@ class BlockerCode(StrEnum):
     WAITING_PREEMPTION = "WAITING_PREEMPTION"
     CLAIMED = "CLAIMED"
     MINIMUM_RUNTIME = "MINIMUM_RUNTIME"
+    RESERVED = "RESERVED"
+    HELD = "HELD"
+    PROMISED = "PROMISED"
+    GATHERING = "GATHERING"
 
 
 class EvictionReason(StrEnum):
@@ -191,10 +195,16 @@ class PlacementPolicy(StrEnum):
 
 
 class DeviceLocality(StrEnum):
-    """Whether the devices of one pod share an island: NUMA node or NVLink (``placement.md`` 5)."""
+    """Whether the devices of one pod share an island: NUMA node or NVLink (``placement.md`` 5).
+
+    any: wherever they are free. prefer-island: nodes where they lie in fewer islands go first.
+    restricted: only nodes where they lie in as few islands as on the empty node.
+    require-island: in one. They are Volcano's none, best-effort, restricted, single-numa-node.
+    """
 
     ANY = "any"
     PREFER = "prefer-island"
+    RESTRICTED = "restricted"
     REQUIRE = "require-island"
 
 
@@ -213,6 +223,7 @@ class DiagnosticCode(StrEnum):
     NEVER_FITS_CLUSTER = "NEVER_FITS_CLUSTER"
     NEVER_FITS_TOPOLOGY = "NEVER_FITS_TOPOLOGY"
     NEVER_FITS_NODE = "NEVER_FITS_NODE"
+    NEVER_FITS_ISLAND = "NEVER_FITS_ISLAND"
     NEEDS_WHOLE_CLUSTER = "NEEDS_WHOLE_CLUSTER"
     FLAVOR_MISMATCH = "FLAVOR_MISMATCH"
     TAINT_NOT_TOLERATED = "TAINT_NOT_TOLERATED"

@@ -56,9 +56,9 @@ def assign_unit(
 
 
 def assign_alone(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Assignment | None:
-    """Return nodes for all pods of one pod set, in slices and beside others where it asks so."""
+    """Return nodes for all pods of one pod set, beside the others where some stand already."""
     request = pod_set.topology
-    if request is None or not (request.layers or pod_set.beside):
+    if request is None or not pod_set.beside:
         return assign_pod_set(atlas, rooms, pod_set, option)
     kept, missing = pod_set.beside, pod_set.count
     return replace_in(atlas, rooms, pod_set, option, kept=kept, missing=missing)
@@ -81,8 +81,9 @@ def replace_in(
     """
     if not missing or atlas.suitable(pod_set, option.values()).quota_only:
         return Assignment(pod_set.name, missing, option)
-    if pod_set.topology is None:
-        return assign_pod_set(atlas, rooms, replace(pod_set, count=missing), option)
+    if pod_set.topology is None or not kept:
+        lost = replace(pod_set, count=missing, beside={})
+        return assign_pod_set(atlas, rooms, lost, option)
     levels = atlas.levels(option.values())
     wish = wish_of(levels, pod_set)
     if wish is None:

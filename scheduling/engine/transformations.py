@@ -5,9 +5,8 @@ changes. Source: ``admission.md`` K20 and 4.4. Factors are exact and in natural 
 bytes, pieces), requests and charges are integers in canonical units.
 """
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -16,8 +15,6 @@ from math import ceil
 from scheduling.engine.machines import CPU, Amounts
 
 _MILLI = 1000
-_GB = 10**9
-_MIG = re.compile(r"nvidia\.com/mig-(?P<slices>\d+)g\.(?P<memory>\d+)gb(\.me|\+me)?")
 
 
 class Strategy(StrEnum):
@@ -92,43 +89,3 @@ def _natural(resource: str, amount: int) -> Fraction:
 def _unit(resource: str) -> int:
     """Return how many canonical units one natural unit has."""
     return _MILLI if resource == CPU else 1
-
-
-def equivalents(output: str, factors: Mapping[str, Fraction | int]) -> dict[str, Transformation]:
-    """Return a table that charges each kind of GPU as so many units of ``output`` instead.
-
-    For instance an H100 as two units where an A100 is one.
-    """
-    return {
-        resource: Transformation(resource, {output: Fraction(factor)}, Strategy.REPLACE)
-        for resource, factor in sorted(factors.items())
-    }
-
-
-def mig_memory(output: str, profiles: Iterable[str]) -> dict[str, Transformation]:
-    """Return a table that charges MIG slices by the memory in their names, and as themselves.
-
-    ``nvidia.com/mig-3g.40gb`` is charged 40 * 10^9 bytes of ``output``. Raises ValueError
-    for a name that is no MIG profile.
-    """
-    return _mig(output, profiles, lambda found: Fraction(int(found["memory"]) * _GB))
-
-
-def mig_slices(output: str, profiles: Iterable[str]) -> dict[str, Transformation]:
-    """Return a table that charges MIG slices by their compute slices, and as themselves.
-
-    A whole GPU has seven. Raises ValueError for a name that is no MIG profile.
-    """
-    return _mig(output, profiles, lambda found: Fraction(int(found["slices"])))
-
-
-def _mig(
-    output: str, profiles: Iterable[str], factor: Callable[[re.Match[str]], Fraction]
-) -> dict[str, Transformation]:
-    rules: dict[str, Transformation] = {}
-    for profile in sorted(profiles):
-        found = _MIG.fullmatch(profile)
-        if found is None:
-            raise ValueError(f"{profile} is no MIG profile")
-        rules[profile] = Transformation(profile, {output: factor(found)})
-    return rules

@@ -3,12 +3,29 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from scheduling.engine.machines import GPU, PODS
-from scheduling.engine.snapshot import Assignment, ClusterQueue, FlavorResource, PodSet, Workload
+from scheduling.engine.machines import (
+    GPU,
+    PODS,
+    VGPU_CORES,
+    VGPU_MEMORY,
+    VGPU_NUMBER,
+    WHOLE,
+    Amounts,
+)
+from scheduling.engine.snapshot import (
+    Assignment,
+    ClusterQueue,
+    DeviceRequest,
+    FlavorResource,
+    PodSet,
+    Workload,
+)
 from scheduling.engine.standing import standing
+from scheduling.engine.terms import DeviceLocality
 
-_GPU_NAMES = (GPU, "gpu", "amd.com/gpu", "volcano.sh/vgpu-number")
+_GPU_NAMES = (GPU, "gpu", "amd.com/gpu", VGPU_NUMBER)
 _GPU_PREFIXES = ("nvidia.com/mig-",)
+_PER_CENT = WHOLE // 100
 
 
 def is_gpu(resource: str) -> bool:
@@ -17,7 +34,7 @@ def is_gpu(resource: str) -> bool:
 
 
 def is_whole_gpu(resource: str) -> bool:
-    """Return whether ``resource`` counts GPUs that are taken whole."""
+    """Return whether ``resource`` counts GPUs, or turns on them, and not slices."""
     return resource in _GPU_NAMES
 
 
@@ -30,6 +47,30 @@ def pod_footprint(pod_set: PodSet) -> dict[str, int]:
     """Return what one pod takes of its node: its requests, and one of the node's pod slots."""
     asked = {resource: amount for resource, amount in pod_set.requests.items() if amount > 0}
     return {**asked, PODS: 1}
+
+
+def requested_devices(
+    requests: Amounts, locality: DeviceLocality = DeviceLocality.ANY, memory: int = 0
+) -> DeviceRequest | None:
+    """Return what a pod with these requests asks of single devices; None: of none.
+
+    ``memory``: MiB of each whole GPU that it needs, where it says so. A MIG slice is a resource
+    of its own and no part of a device here. Of ``volcano.sh/vgpu-*``, memory and per cent are
+    of each vGPU; who names no memory, or all of a device, gets the device alone, as with Volcano.
+    """
+    number = requests.get(VGPU_NUMBER, 0)
+    if number:
+        cores, mib = requests.get(VGPU_CORES, 0), requests.get(VGPU_MEMORY, 0)
+        if not mib or cores * _PER_CENT >= WHOLE:
+            return DeviceRequest(number, WHOLE, mib, locality, alone=True)
+        return DeviceRequest(number, cores * _PER_CENT, mib, locality)
+    whole = sum(amount for resource, amount in requests.items() if is_whole_gpu(resource))
+    return DeviceRequest(whole, WHOLE, memory, locality) if whole else None
+
+
+def device_request(pod_set: PodSet) -> DeviceRequest | None:
+    """Return what one pod asks of single devices: what it says itself, else its requests."""
+    return pod_set.device or requested_devices(pod_set.requests)
 
 
 def pod_charge(pod_set: PodSet) -> dict[str, int]:

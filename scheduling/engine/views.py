@@ -18,6 +18,7 @@ from scheduling.engine.scoring.order import Order
 from scheduling.engine.scoring.policies import Policy, policy_of, scale_of
 from scheduling.engine.scoring.popularity import Popularity
 from scheduling.engine.scoring.rating import Rating
+from scheduling.engine.slices import Grain
 from scheduling.engine.tally import Tally
 from scheduling.engine.terms import PlacementPolicy
 
@@ -45,8 +46,8 @@ class View:
         self.field, self._ground, self._table = field, ground, table
         self._rating = rating = Rating(ground, pod, policy)
         self._seen = [-1] * len(table)  # the hole when last looked at; -1: not of the field
-        self._tally: Tally | None = None
-        self._moved: set[int] = set()  # nodes that have changed since the tally was last asked
+        # By grain, with the nodes that have changed since the tally was last asked.
+        self._tallies: dict[Grain, tuple[Tally, set[int]]] = {}
         self._order: Order | None = None
         self.hosts: Counter[int] = Counter()
         self._mark = table.refresh()
@@ -88,22 +89,27 @@ class View:
                 hosts[was] -= 1
                 hosts[now] += 1
                 self.total += now - was
-        if self._tally is not None:
-            self._moved.update(moved)
+        for _, waiting in self._tallies.values():
+            waiting.update(moved)
         if self._order is not None:
             self._order.enter(moved)
             if self._order.worn_out:
                 self._order = None
 
-    def tally(self) -> Tally:
-        """Return the room of the domains; counted from the first time on that it is asked for."""
-        if self._tally is None:
-            self._tally = Tally(self.field.domains)
-            self._moved = set(self.field.numbers)
-        if self._moved:
-            self._tally.count(self._moved, self._rating.fits, self._seen)
-            self._moved.clear()
-        return self._tally
+    def tally(self, grain: Grain = ()) -> Tally:
+        """Return the room of the domains; counted from the first time on that it is asked for.
+
+        ``grain``: of slices, in which rooms are then counted.
+        """
+        known = self._tallies.get(grain)
+        if known is None:
+            made = Tally(self.field.domains, grain), set(self.field.numbers)
+            known = self._tallies[grain] = made
+        tally, waiting = known
+        if waiting:
+            tally.count(waiting, self._rating.fits, self._seen)
+            waiting.clear()
+        return tally
 
     # -- nodes --------------------------------------------------------------------------------
 

@@ -36,6 +36,11 @@ class Wards:
         elif queue in self._of:
             self._touched.add(self._of[queue])
 
+    def beside(self, queue: str | None) -> frozenset[str]:
+        """Return the queues of the same ward, the queue itself included."""
+        ward = self._of.get(queue or "")
+        return frozenset() if ward is None else self._members[ward]
+
     def touched(self) -> Iterable[str]:
         """Return the queues that have to be looked at."""
         return (name for ward in self._touched for name in self._members[ward])

@@ -4,6 +4,9 @@ import json
 from collections.abc import Mapping
 
 from gpuplatform.common.fields import Fields
+from gpuplatform.common.quantities import parse_quantity
+from scheduling.devices import MIB
+from scheduling.engine.terms import DeviceLocality
 from scheduling.specs import SliceSpec, TopologySpec
 
 KUEUE = "kueue.x-k8s.io"
@@ -24,6 +27,9 @@ VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 DURATION = "gpuplatform.io/expected-duration-seconds"
 CHECKPOINT = "gpuplatform.io/checkpoint-interval-seconds"
+LOCALITY = "gpuplatform.io/device-locality"
+DEVICE_MEMORY = "gpuplatform.io/gpu-memory"
+LOCALITIES = tuple(locality.value for locality in DeviceLocality)
 
 LONGEST_LAYERS = 4096  # characters
 SCHEDULING_NAMESPACES = frozenset(
@@ -100,6 +106,27 @@ def topology_of(rows: Fields) -> TopologySpec | None:
         return TopologySpec("unconstrained")
     mode = "required" if asked[0] == REQUIRED else "preferred"
     return TopologySpec(mode, str(rows.body[asked[0]]))
+
+
+def locality_of(rows: Fields) -> str:
+    """Return how near the devices of one pod must be, among its annotations."""
+    text = str(rows.body.get(LOCALITY) or DeviceLocality.ANY.value)
+    if text in LOCALITIES:
+        return text
+    rows.report("BAD_VALUE", LOCALITY, value=text[:64], allowed=", ".join(LOCALITIES))
+    return DeviceLocality.ANY.value
+
+
+def device_memory_of(rows: Fields) -> int:
+    """Return the MiB that each whole GPU of a pod must have for it; 0: it does not say."""
+    text = rows.body.get(DEVICE_MEMORY)
+    if text is None:
+        return 0
+    try:
+        return -(-parse_quantity("memory", text) // MIB)
+    except ValueError:
+        rows.report("BAD_QUANTITY", DEVICE_MEMORY, value=str(text)[:64])
+        return 0
 
 
 def slices_of(rows: Fields) -> tuple[SliceSpec, ...]:

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from gpuplatform.common.fields import Fields
+from scheduling.devices import OURS, devices_of
 from scheduling.manifests import annotations as words
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
@@ -28,9 +29,11 @@ def read_node(part: Part) -> None:
     spec.accept("podCIDR", "podCIDRs", "providerID")
     spec.close()
     capacity = status.quantities("capacity")
+    annotations = meta.labels("annotations")
     node = NodeSpec(
         name=part.document.name,
         labels=meta.labels("labels"),
+        annotations={key: text for key, text in annotations.items() if key.startswith(OURS)},
         taints=taints,
         capacity=capacity,
         allocatable=status.quantities("allocatable") or capacity,
@@ -38,6 +41,9 @@ def read_node(part: Part) -> None:
         schedulable=not cordoned,
     )
     fields.close()
+    devices = devices_of(node.labels, node.annotations, node.allocatable)
+    if devices and devices.replicas > 1 and not devices.memory:
+        part.report("SHARED_MEMORY_UNKNOWN", "metadata.labels", node=node.name)
     part.specs.append(node)
 
 

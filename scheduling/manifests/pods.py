@@ -12,11 +12,16 @@ from dataclasses import dataclass, replace
 from gpuplatform.common.fields import Fields
 from gpuplatform.common.quantities import DIVISIBLE
 from scheduling.manifests.affinity import read_affinity
-from scheduling.manifests.annotations import GROUP, check_keys, slices_of, topology_of
+from scheduling.manifests.annotations import (
+    GROUP,
+    check_keys,
+    device_memory_of,
+    locality_of,
+    slices_of,
+    topology_of,
+)
 from scheduling.specs import PodSetSpec
 
-GPU_MEMORY, VGPU_MEMORY = "nvidia.com/gpu-memory", "volcano.sh/vgpu-memory"
-MIB = 2**20
 POD_FIELDS = (
     "automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks "
     "ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname imagePullSecrets os "
@@ -83,6 +88,8 @@ def read_template(template: Fields) -> PodShape:
             topology=topology_of(annotations),
             slices=slices_of(annotations),
             group=annotations.text(GROUP),
+            device_locality=locality_of(annotations),
+            device_memory_mib=device_memory_of(annotations),
         ),
     )
     spec.close()
@@ -128,7 +135,7 @@ def read_requests(spec: Fields) -> dict[str, int]:
     own = spec.child("resources")
     if own.body:
         whole.update({r: amount - whole[r] for r, amount in _resources(own).items()})
-    return _named(spec, {r: amount for r, amount in sorted(whole.items()) if amount})
+    return _lawful(spec, {r: amount for r, amount in sorted(whole.items()) if amount})
 
 
 def _container(row: Fields) -> dict[str, int]:
@@ -159,15 +166,12 @@ def _resources(rows: Fields) -> dict[str, int]:
     return {**limits, **requests}
 
 
-def _named(spec: Fields, requests: Mapping[str, int]) -> dict[str, int]:
-    """Return the requests under the names that nodes use; report those that nobody may ask."""
+def _lawful(spec: Fields, requests: Mapping[str, int]) -> dict[str, int]:
+    """Return the requests without those that nobody may ask for."""
     found = dict(requests)
     if "pods" in found:
         spec.report("RESERVED_RESOURCE", "containers", resource="pods")
         del found["pods"]
-    if GPU_MEMORY in found:
-        spec.report("RESOURCE_ALIAS", "containers", old=GPU_MEMORY, new=VGPU_MEMORY)
-        found[VGPU_MEMORY] = -(-found.pop(GPU_MEMORY) // MIB)
     return found
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gpuplatform.common.fields import Fields
+from scheduling.engine.terms import DeviceLocality
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
@@ -12,6 +13,12 @@ from scheduling.manifests.work import Work, begin
 from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec, WorkloadSpec
 
 RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
+NUMA_POLICIES = {
+    "none": DeviceLocality.ANY.value,
+    "best-effort": DeviceLocality.PREFER.value,
+    "restricted": DeviceLocality.RESTRICTED.value,
+    "single-numa-node": DeviceLocality.REQUIRE.value,
+}
 EVICTION_EVENTS = ("PodEvicted", "*", "AnyEvent")
 
 
@@ -48,11 +55,13 @@ def _task(work: Work, row: Fields) -> None:
     _policies(row)
     row.accept("maxRetry")
     row.not_honoured("dependsOn", "subGroupPolicy")
-    if row.text("topologyPolicy", "none") != "none":
-        row.not_honoured("topologyPolicy")
+    policy = row.choice("topologyPolicy", NUMA_POLICIES, "none")
     work.shapes.append(shape)
     if count:
-        work.pod_sets.append(_partitions(row, shape.as_pod_set(name, count)))
+        pod_set = _partitions(row, shape.as_pod_set(name, count))
+        if policy != "none":
+            pod_set = replace(pod_set, device_locality=NUMA_POLICIES[policy])
+        work.pod_sets.append(pod_set)
     row.accept("partitionPolicy")
     row.close()
 

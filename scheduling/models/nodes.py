@@ -10,6 +10,7 @@ class Node(Versioned):
 
     name = NameField(unique=True)
     labels = models.JSONField(default=dict, blank=True)
+    annotations = models.JSONField(default=dict, blank=True)  # ours alone
     taints = models.JSONField(default=list, blank=True)
     capacity = models.JSONField(default=dict, blank=True)
     allocatable = models.JSONField(default=dict, blank=True)

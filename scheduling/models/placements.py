@@ -62,6 +62,7 @@ class Placement(models.Model):
     flavors = models.JSONField(default=dict)  # resource -> flavor
     requests = models.JSONField(default=dict)  # of one pod, as they were at admission
     charges = models.JSONField(null=True, blank=True)  # of one pod in quota; null: its requests
+    devices = models.JSONField(default=list, blank=True)  # of each pod, where they are told apart
 
     class Meta:
         ordering = ("admission", "pod_set", "node")

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from gpuplatform.common import clock
 from queues.models import Team
 from queues.models.fields import NameField
-from scheduling.engine.terms import Outcome, Status, TopologyMode
+from scheduling.engine.terms import DeviceLocality, Outcome, Status, TopologyMode
 
 STATUS_LABELS = [
     (Status.PENDING.value, _("Pending")),
@@ -136,7 +136,10 @@ class PodSet(models.Model):
     group = models.CharField(max_length=63, blank=True)  # pod sets that share a domain
     subgroup_size = models.PositiveIntegerField(null=True, blank=True)
     min_subgroups = models.PositiveIntegerField(null=True, blank=True)
-    device_locality = models.CharField(max_length=16, default="any")
+    device_locality = models.CharField(
+        max_length=16, default="any", choices=[(m.value, m.value) for m in DeviceLocality]
+    )
+    device_memory_mib = models.PositiveIntegerField(default=0)  # of each whole GPU
 
     class Meta:
         ordering = ("workload", "position")

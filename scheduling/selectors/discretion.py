@@ -17,7 +17,7 @@ from scheduling.models import Workload
 from scheduling.selectors.pages import Pages
 
 QUEUE_FACTS = ("holders",)  # "cq-a: 64, cq-b: 96"
-WORKLOAD_FACTS = ("releasing", "claimants", "head", "first")  # ids, separated by commas
+WORKLOAD_FACTS = ("releasing", "claimants", "reserved_for", "head", "first")  # ids, with commas
 NAME_FACTS = ("rival",)  # one queue, or the cohort that it belongs to
 
 Blocker = Mapping[str, Any]

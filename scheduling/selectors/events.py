@@ -53,6 +53,8 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "growth_asked": gettext("Asks for more pods"),
         "grown": gettext("Grew"),
         "pods_finished": gettext("Some pods are over"),
+        "mended": gettext("Lost pods run elsewhere"),
+        "members_lost": gettext("Lost pods with their node"),
         "surplus_taken": gettext("Lost pods above its minimum"),
         "surplus_left": gettext("The pods that were taken have left"),
     }
@@ -86,11 +88,17 @@ def _numbers(event: WorkloadEvent) -> str:
     elif isinstance(pods, int) and facts.get("from_pods"):
         words = gettext("From %(before)s to %(n)d pods.")
         parts.append(words % {"before": facts["from_pods"], "n": pods})
+    if isinstance(lost := facts.get("lost"), list) and lost:
+        words = gettext("On %(names)s. The others keep their place for a while.")
+        parts.append(words % {"names": ", ".join(lost)})
     if isinstance(taken := facts.get("taken"), int):
         parts.append(ngettext("%(n)d pod.", "%(n)d pods.", taken) % {"n": taken})
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
         parts.append(words % {"n": f"{lost:g}"})
+    if isinstance(idle := facts.get("held_idle_gpu_hours"), int | float):
+        words = gettext("%(n)s GPU-hours were held idle for it before.")
+        parts.append(words % {"n": f"{idle:g}"})
     nodes = facts.get("nodes")
     if isinstance(nodes, int) and nodes:
         parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})

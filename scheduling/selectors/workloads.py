@@ -23,10 +23,12 @@ from scheduling.engine.terms import PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
+from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
 from scheduling.selectors.nodes import read_places
 from scheduling.selectors.pages import Pages
+from scheduling.selectors.reservations import ReservationRow, reservation_of
 from scheduling.selectors.waiting import BlockerLine, blocker_lines, deciding, is_impossible
 
 WORKLOAD_COLUMNS = (
@@ -119,6 +121,7 @@ class Slot(NamedTuple):
     pods: int
     gpus: int
     pod_set: str
+    devices: str = ""  # the numbers of each pod's GPUs, where the node tells them apart
 
 
 class Ahead(NamedTuple):
@@ -151,6 +154,7 @@ class Story:
     events: list[EventLine]
     evicted_for_it: str = ""
     growth: Growth | None = None
+    reservation: ReservationRow | None = None
 
     @property
     def deciding(self) -> BlockerLine | None:
@@ -161,6 +165,11 @@ class Story:
     def is_impossible(self) -> bool:
         """Return whether it waits for nothing that could come."""
         return is_impossible(self.workload)
+
+    @property
+    def names_devices(self) -> bool:
+        """Return whether any of its nodes tells GPUs apart."""
+        return any(slot.devices for slot in self.slots)
 
     @property
     def is_over(self) -> bool:
@@ -207,6 +216,7 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         events=_story_lines(workload, actor),
         evicted_for_it=_evicted_for(workload, discretion.pages),
         growth=_growth(workload, admission, discretion),
+        reservation=reservation_of(workload, actor),
     )
 
 
@@ -265,7 +275,16 @@ def _story_lines(workload: Any, actor: Actor) -> list[EventLine]:
 
 def _evicted_for(workload: Any, pages: Pages) -> str:
     """Say how much was evicted for this workload, and from which queues that the reader sees."""
-    made_room = [event for event in workload.events.all() if event.kind == "preempting"]
+    making = [event for event in workload.events.all() if event.kind == "preempting"]
+    made_room = [event for event in making if not event.facts.get("taken")]
+    taken = sum(event.facts.get("taken", 0) for event in making)
+    if taken and not made_room:
+        words = ngettext(
+            "%(n)d pod was taken from a running gang for it",
+            "%(n)d pods were taken from running gangs for it",
+            taken,
+        )
+        return words % {"n": taken}
     victims = {event.other_id for event in made_room}
     stays = Admission.objects.filter(
         workload__in=victims, evicted_at__in={event.at for event in made_room}
@@ -311,6 +330,7 @@ def _slots(placements: Iterable[Placement]) -> list[Slot]:
             p.count,
             p.count * int(p.requests.get(GPU, 0)),
             p.pod_set,
+            numbers_of(p.devices),
         )
         for p in placed
     ]

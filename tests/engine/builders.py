@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from scheduling.engine.decay import Decayed
 from scheduling.engine.machines import CPU, GPU, MEMORY, Flavor, Node, Topology
 from scheduling.engine.snapshot import (
     Admission,
     Assignment,
     ClusterQueue,
     Cohort,
-    Decayed,
     FlavorQuotas,
     FlavorResource,
     Memory,

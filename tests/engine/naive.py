@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from scheduling.engine.machines import PODS, Node
+from scheduling.engine.reservation_laws import waits_behind
 from scheduling.engine.snapshot import (
     NOTHING,
     Assignment,
@@ -226,8 +227,13 @@ def asked_under(pod_set: PodSet, option: Mapping[str, str]) -> dict[FlavorResour
 
 
 def heads_and_more(snapshot: Snapshot) -> Iterator[Workload]:
-    """The waiting work of one pod set that nobody ahead may keep from starting."""
+    """The waiting work of one pod set that nobody ahead may keep from starting.
+
+    Behind a reservation one waits for what is free: that is what it is for.
+    """
     for work in snapshot.workloads:
+        if any(waits_behind(snapshot, work, one) for one in snapshot.memory.reservations):
+            continue
         queue = snapshot.cluster_queues.get(work.queue or "")
         if work.admission is not None or work.blocked or queue is None or len(work.pod_sets) > 1:
             continue

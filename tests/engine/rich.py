@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from scheduling.engine.machines import CPU, GPU, MEMORY, Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.patience import Patience
+from scheduling.engine.queue_rules import MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     FlavorQuotas,
     FlavorResource,
     LocalQueue,
-    MinimumRuntime,
     PodSet,
     Preemption,
     Quota,
@@ -104,6 +105,7 @@ def rich_world(random: Random, setting: Setting | None = None) -> Snapshot:
         fair_strategies=dice.one((), (), tuple(FairStrategy), (FairStrategy.INITIAL_SHARE,))
         if Fairness.SHARE in setting.fairness
         else (),
+        patience=Patience(dice.one(None, 0.0, 20.0, 3600.0), dice.one(1, 2), dice.one(40.0, 9e9)),
     )
 
 
@@ -224,6 +226,7 @@ def _workload(dice: Dice, number: int, setting: Setting) -> Workload:
         preemptible=not dice.now_and_then(12),
         local_queue="" if queue is None else f"{queue}-{dice.number(0, 1)}",
         last_checkpoint_at=dice.one(None, None, 1005.0),
+        duration_s=dice.one(None, None, 5.0, 10.0, 40.0, 200.0),
     )
 
 

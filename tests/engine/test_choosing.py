@@ -13,14 +13,8 @@ from scheduling.engine.kueue.cycle import HeadOutcome, decide_heads
 from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.plan import Admit, Evict, Plan
 from scheduling.engine.profile import Profile
-from scheduling.engine.snapshot import (
-    FlavorQuotas,
-    Fungibility,
-    Preemption,
-    Quota,
-    ResourceGroup,
-    Snapshot,
-)
+from scheduling.engine.queue_rules import Fungibility
+from scheduling.engine.snapshot import FlavorQuotas, Preemption, Quota, ResourceGroup, Snapshot
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     FlavorPreference,

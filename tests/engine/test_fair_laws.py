@@ -6,12 +6,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduling.engine.cycle import advance, decide, plan
+from scheduling.engine.decay import Decayed
 from scheduling.engine.fairness import fairness_of, strategies_of
 from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Admit, Evict, Plan
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import Share, Shares
-from scheduling.engine.snapshot import Decayed, Memory, Preemption, Snapshot
+from scheduling.engine.snapshot import Memory, Preemption, Snapshot
 from scheduling.engine.state import State
 from scheduling.engine.terms import (
     Fairness,

@@ -47,6 +47,7 @@ def started(made, *gangs: Workload) -> Simulator:
         ([pods(1, name="head"), pods(8)], 5, {"head": 1, "main": 4}),
         ([pods(4, name="a"), pods(4, name="b", role_minimum=3)], 5, {"a": 2, "b": 3}),
         ([pods(4, name="a"), pods(4, name="b", role_minimum=3)], None, {"a": 4, "b": 3}),
+        ([pods(6, name="a", role_minimum=1), pods(5, name="b")], None, {"a": 1, "b": 5}),
         ([pods(8, subgroups=Subgroups(4, 1))], None, {"main": 4}),
         ([pods(8, subgroups=Subgroups(4, 1))], 5, {"main": 8}),
         ([pods(10, subgroups=Subgroups(4, 0))], 1, {"main": 4}),
@@ -257,6 +258,14 @@ def test_whole_subgroups_are_taken() -> None:
     sim.run()
     assert sim.shrinks == [("low", "high", 3)]
     assert sim.pods("low") == 9
+
+
+def test_a_part_behind_the_last_subgroup_goes_with_it() -> None:
+    sim = started(one_queue(), gang("low", "q", pods(11, subgroups=Subgroups(3, 2))))
+    sim.submit(gang("high", "q", pods(3), priority=5, at=200.0))
+    sim.run()
+    assert sim.shrinks == [("low", "high", 5)]
+    assert sim.pods("low") == 6 + 3  # a subgroup came back beside the four of the other
 
 
 def test_what_is_taken_is_kept_for_its_preemptor_until_it_has_left() -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.books import Books
 from scheduling.engine.cycle import decide
+from scheduling.engine.decay import Decayed
 from scheduling.engine.history import History, brought_forward
-from scheduling.engine.snapshot import Decayed
 from scheduling.engine.tree import cohort_key, queue_key
 from tests.engine.builders import World, world
 

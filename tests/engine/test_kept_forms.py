@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.invariants import violations
+from scheduling.engine.patience import Patience
 from scheduling.engine.snapshot import Snapshot, Workload
 from scheduling.engine.state import State
 from scheduling.engine.tree import queue_key
@@ -16,7 +17,7 @@ from tests.engine.strategies import worlds
 
 @st.composite
 def formed_worlds(draw) -> Snapshot:
-    """Worlds in which some gangs are content with fewer pods than they ask for."""
+    """Worlds in which some gangs are content with fewer pods, and some work has a known end."""
     snapshot = draw(worlds())
     work = []
     for workload in snapshot.workloads:
@@ -25,8 +26,10 @@ def formed_worlds(draw) -> Snapshot:
             replace(p, count=p.count + more, min_count=p.count if more else None)
             for p in workload.pod_sets
         )
-        work.append(replace(workload, pod_sets=pod_sets))
-    return replace(snapshot, workloads=tuple(work))
+        lasts = draw(st.sampled_from([None, None, 10.0, 35.0, 80.0]))
+        work.append(replace(workload, pod_sets=pod_sets, duration_s=lasts))
+    patience = Patience(draw(st.sampled_from([None, 0.0, 1015.0, 3600.0])), elders_after_s=1035.0)
+    return replace(snapshot, workloads=tuple(work), patience=patience)
 
 
 def changed(draw, workload: Workload) -> Workload:

@@ -77,7 +77,7 @@ def test_a_gang_beyond_the_quota_moves_nobody() -> None:
 def test_seating_is_bounded_by_counted_work(monkeypatch: pytest.MonkeyPatch) -> None:
     made = two_nodes().pending("any", "team", gpus=4).pending("picky", "team", PICKY)
     assert plan_of(made).work["newcomers_seated"] == 4  # lifted and asked, then two seated
-    monkeypatch.setattr(newcomers, "MAX_SEATINGS", 3)
+    monkeypatch.setattr(newcomers, "MAX_LOOKS", 2 * 3)
     assert seats(plan_of(made)) == {"any": {NODE1: 1}}
 
 

@@ -10,7 +10,7 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.machines import GPU, Node, Taint, Toleration
 from scheduling.engine.placement import place_pod_set
-from scheduling.engine.search import share_out
+from scheduling.engine.sharing import share_out
 from scheduling.engine.snapshot import PodSet, Snapshot
 from tests.engine.builders import (
     BLOCK,

@@ -5,10 +5,11 @@ from typing import Any
 import pytest
 
 from scheduling.engine.profile import Profile
+from scheduling.engine.queue_rules import MinimumRuntime
 from scheduling.engine.scenario.loop import run
 from scheduling.engine.scenario.reader import read_scenario
 from scheduling.engine.scenario.world import World
-from scheduling.engine.snapshot import Expression, MinimumRuntime, Snapshot
+from scheduling.engine.snapshot import Expression, Snapshot
 from scheduling.engine.terms import Fairness, Operator
 from tests.engine.kueue.platform import platform, queue, running, work
 

@@ -13,7 +13,7 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.plan import Blocker, Evict, Hold, Plan
 from scheduling.engine.profile import Profile
-from scheduling.engine.snapshot import MinimumRuntime
+from scheduling.engine.queue_rules import MinimumRuntime
 from scheduling.engine.terms import BlockerCode, PendingReason, StopPolicy, WithinClusterQueue
 from scheduling.engine.tree import queue_key
 from tests.engine.builders import H100, RECLAIM_ANY, RECLAIM_LOWER, World, pods, world

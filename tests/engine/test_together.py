@@ -13,7 +13,7 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.diagnostics import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU
-from scheduling.engine.plan import Admit, Hold
+from scheduling.engine.plan import Admit, Grow, Hold
 from scheduling.engine.snapshot import PodSet, Quota, SliceLayer, Snapshot, TopologyRequest
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
 from scheduling.engine.together import assign_unit, replace_in, units_of
@@ -301,3 +301,74 @@ def test_t6_a_an_impossible_gang_in_one_rack_names_what_fits() -> None:
     ((code, numbers),) = never(world().topology().nodes(8, 2), pods(3, 2, topology=required(RACK)))
     assert code is DiagnosticCode.NEVER_FITS_TOPOLOGY
     assert (numbers["largest_pods"], numbers["pods"], numbers["largest"]) == (2, 3, 4)
+
+
+# ---- gangs, sizes ----------------------------------------------------------------------------
+def test_surplus_comes_in_whole_slices_beside_those_that_stand() -> None:
+    made = cluster(n1=4, n2=3, n3=4, n4=4, n5=8).queue("cq", 64)
+    request = sliced(TopologyMode.REQUIRED, BLOCK, (RACK, 4))
+    made.pending("g", "cq", pods(20, 1, topology=request), min_member=4)
+    plan = decide(made.build())
+    assert violations(made.build(), plan) == ()
+    (decision,) = (d for d in plan.decisions if isinstance(d, Admit))
+    assert nodes_of(decision) == [{"n1": 4, "n3": 4, "n4": 4}]
+
+
+def test_surplus_of_a_role_without_pods_joins_its_group() -> None:
+    request = grouped(TopologyMode.REQUIRED, RACK)
+    made = cluster(n1=4, n2=1, n3=4).queue("cq", 64)
+    roles = (
+        pods(4, 1, "work", topology=request, role_minimum=4),
+        pods(2, 1, "help", topology=request, role_minimum=0),
+    )
+    snapshot = made.pending("g", "cq", *roles, min_member=4).build()
+    plan = decide(snapshot)
+    assert violations(snapshot, plan) == ()
+    (decision,) = (d for d in plan.decisions if isinstance(d, Admit))
+    assert nodes_of(decision) == [{"n1": 4}, {"n2": 1}]
+
+
+def test_whoever_is_content_with_less_gets_whole_slices() -> None:
+    made = cluster(n1=4, n2=3, n3=4).queue("cq", 64)
+    request = sliced(TopologyMode.PREFERRED, BLOCK, (RACK, 4))
+    made.pending("g", "cq", pods(16, 1, min_count=4, topology=request))
+    decision = one_decision(made)
+    assert isinstance(decision, Admit)
+    assert [a.count for a in decision.assignments] == [8]
+
+
+def test_a_grown_copy_stands_near_its_original() -> None:
+    made = cluster(n1=4, n2=1, n3=1, n5=4).queue("cq", 64)
+    mine = pods(4, 1, topology=PREFERS)
+    made.running("old", "cq", mine, on={"h100-node-01": 4})
+    made.pending("new", "cq", replace(mine, count=6), replaces="old")
+    made.node_list[0] = node(1, 4)
+    decision = one_decision(made)
+    assert nodes_of(decision) == [{"n1": 4, "n2": 1, "n3": 1}]
+
+
+def after_a_loss(
+    request: TopologyRequest, free: dict[str, int], on: dict[str, int]
+) -> dict[str, int] | None:
+    """Where a gang stands once a node of its has left the cluster; None: it waits for room."""
+    made = cluster(**free).queue("cq", 64)
+    count, nodes = sum(on.values()), {f"h100-node-0{name[1:]}": n for name, n in on.items()}
+    made.running("g", "cq", pods(count, 1, topology=request), on=nodes, min_member=count)
+    snapshot = made.build()
+    plan = decide(snapshot)
+    assert violations(snapshot, plan) == ()
+    grown = [d for d in plan.decisions if isinstance(d, Grow)]
+    return short(dict(grown[0].assignments[0].nodes)) if grown else None
+
+
+def test_t6_c_a_lost_member_comes_back_beside_the_others() -> None:
+    free = {"n1": 1, "n2": 1, "n3": 1, "n4": 1, "n5": 1}
+    stands = after_a_loss(PREFERS, free, {"n1": 1, "n2": 1, "n3": 1, "n8": 1})
+    assert stands == {"n1": 1, "n2": 1, "n3": 1, "n4": 1}
+
+
+def test_a_broken_slice_is_completed_in_its_rack_or_waits() -> None:
+    request = sliced(TopologyMode.REQUIRED, BLOCK, (RACK, 4))
+    on = {"n1": 2, "n2": 2, "n3": 4}
+    assert after_a_loss(request, {"n1": 4, "n3": 4, "n4": 4}, on) == {"n1": 4, "n3": 4}
+    assert after_a_loss(request, {"n1": 3, "n3": 4, "n4": 4}, on) is None

@@ -6,11 +6,11 @@ from math import inf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduling.engine.decay import Decayed
 from scheduling.engine.fairness import Regime
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import weight
 from scheduling.engine.snapshot import (
-    Decayed,
     FlavorQuotas,
     FlavorResource,
     Memory,

@@ -22,9 +22,6 @@ from scheduling.engine.transformations import (
     Transformation,
     charges,
     charges_or_none,
-    equivalents,
-    mig_memory,
-    mig_slices,
     table,
 )
 from tests.engine.builders import World, pods, world
@@ -108,23 +105,19 @@ def test_charges_are_whole_positive_and_never_less_than_the_exact_sum(requests, 
         assert exact <= found.get(output, 0) < exact + 1
 
 
+def units(**factors):
+    """Each kind of GPU counts as so many units instead."""
+    return table(Transformation(of, {UNITS: F(n)}, Strategy.REPLACE) for of, n in factors.items())
+
+
 def test_an_h100_is_two_units_where_an_a100_is_one():
-    rules = equivalents(UNITS, {H100: 2, A100: 1})
+    rules = units(**{H100: 2, A100: 1})
     assert charges({H100: 3}, rules) == {UNITS: 6}
     assert charges({A100: 3, CPU: 1000}, rules) == {UNITS: 3, CPU: 1000}
 
 
-def test_mig_slices_are_charged_by_memory_or_by_compute():
-    assert charges({MIG3: 2}, mig_memory("mem", [MIG3, MIG1])) == {MIG3: 2, "mem": 80 * 10**9}
-    assert charges({MIG3: 2, MIG1: 1}, mig_slices("slices", [MIG3, MIG1])) == {
-        MIG3: 2, MIG1: 1, "slices": 7,
-    }  # fmt: skip
-    with pytest.raises(ValueError, match="no MIG profile"):
-        mig_memory("mem", [GPU])
-
-
 # -- in the engine -----------------------------------------------------------------------------
-RULES = equivalents(UNITS, {GPU: 2})
+RULES = units(**{GPU: 2})
 
 
 def in_units(quota: int, **changes: object) -> World:

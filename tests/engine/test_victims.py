@@ -11,12 +11,13 @@ from scheduling.engine.cycle import advance, decide, plan
 from scheduling.engine.flavors import Option
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU, Flavor
+from scheduling.engine.patience import Patience
 from scheduling.engine.plan import Admit, Decision, Evict, Hold, Plan
 from scheduling.engine.preemption import Rescue
+from scheduling.engine.queue_rules import MinimumRuntime
 from scheduling.engine.snapshot import (
     Cohort,
     FlavorQuotas,
-    MinimumRuntime,
     Preemption,
     Quota,
     ResourceGroup,
@@ -134,19 +135,33 @@ def moves(plan: Plan) -> list[Decision]:
     return [decision for decision in plan.decisions if not isinstance(decision, Hold)]
 
 
-@LAWS
-@given(snapshot=crowded())
-def test_time_alone_changes_nothing_before_it_is_time_to_look_again(snapshot) -> None:
+def rest(snapshot) -> tuple[Snapshot, Plan]:
+    """Play until nothing moves any more; return the world and the last plan."""
     sim = Simulator(snapshot)
     sim.run()
     while sim.step():
         pass
-    now, again = sim.snapshot.now, sim.plan.look_again_at
+    return sim.snapshot, sim.plan
+
+
+@LAWS
+@given(snapshot=crowded())
+def test_time_alone_changes_nothing_before_it_is_time_to_look_again(snapshot) -> None:
+    world, plan = rest(snapshot)
+    now, again = world.now, plan.look_again_at
     later = [now + 1e7] if again is None else [now + (again - now) * part for part in (0.3, 0.99)]
     for instant in later:
-        assert moves(decide(replace(sim.snapshot, now=instant))) == []
-    if again is not None and not sim.plan.memory.claims:
-        assert moves(decide(replace(sim.snapshot, now=again))) != []
+        assert moves(decide(replace(world, now=instant))) == []
+
+
+@LAWS
+@given(snapshot=crowded())
+def test_when_it_is_time_to_look_again_something_moves(snapshot) -> None:
+    """But for room that is then reserved: whoever waits for it does not move yet."""
+    world, plan = rest(replace(snapshot, patience=Patience(after_s=None)))
+    again = plan.look_again_at
+    if again is not None and not plan.memory.claims:
+        assert moves(decide(replace(world, now=again))) != []
 
 
 @LAWS

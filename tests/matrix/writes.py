@@ -169,7 +169,6 @@ QUEUE = {
         }
     ],
 }
-AT = "http://localhost:9"  # where nobody answers
 FLAVOR = {
     "node_labels": {"accelerator": "h100-sxm"},
     "node_taints": [],
@@ -177,6 +176,7 @@ FLAVOR = {
     "topology": "",
     "policy": "spread",
 }
+AT = "http://localhost:9"  # where nobody answers
 ANY_VERSION = {"If-Match": "*"}
 PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
 
@@ -258,6 +258,7 @@ WRITES = (
         {"cordoned": "yes", "reason": REASON},
         f"/nodes/{NODE}/cordon/",
     ),
+    page("nodes/<name>/delete/", ADMIN, {"reason": REASON}, f"/nodes/{NODE}/delete/"),
     page("submit/", "login 403 422 ok 403 403 ok", {"text": MANIFEST, "submit": "yes"}),
     page(
         "bills/<month>/",
@@ -359,6 +360,20 @@ WRITES = (
         "401 404 404 404 404 404 ok",
         {"levels": ["rack"]},
         path="/api/v1/topologies/dc/",
+    ),
+    rest(
+        "PATCH",
+        "nodes/<name>/",
+        "401 403 403 403 403 403 ok",
+        {"schedulable": False, "reason": REASON},
+        path=f"/api/v1/nodes/{NODE}/",
+    ),
+    rest(
+        "DELETE",
+        "nodes/<name>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/nodes/{NODE}/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )

@@ -62,11 +62,9 @@ def place(
     levels: Sequence[str], leaves: Iterable[Leaf], ask: Ask
 ) -> tuple[dict[str, int], ...] | None:
     """Return pods by domain for the workers, and then for the leader; None: no room."""
-    request = ask.request
-    slice_depth = levels.index(request.slice_level) if request.slice_level else len(levels) - 1
-    search = _Search(ask, slice_depth, request.mode is TopologyMode.UNCONSTRAINED)
-    depth = search.first_depth(levels)
-    if depth > slice_depth or ask.count % request.slice_size:
+    search = _Search(ask, levels)
+    depth = search.first_depth()
+    if depth > search.slice_depth or ask.count % search.size:
         return None
     tree = search.grow(leaves)
     if not tree[0]:
@@ -81,18 +79,25 @@ def place(
 
 
 class _Search:
-    """One placement. ``loose``: the tightest domains first, no best fit (unconstrained)."""
+    """One placement. ``loose``: the tightest domains first, no best fit (unconstrained).
 
-    def __init__(self, ask: Ask, slice_depth: int, loose: bool) -> None:
-        self._ask, self._slice_depth, self._loose = ask, slice_depth, loose
-        self._size = ask.request.slice_size
+    Slices of ``size`` pods each stand in a domain at ``slice_depth``; below it the slices that
+    they are made of, if they are, round what a domain can hold (K62).
+    """
 
-    def first_depth(self, levels: Sequence[str]) -> int:
+    def __init__(self, ask: Ask, levels: Sequence[str]) -> None:
+        self._ask, self._levels = ask, levels
+        self._loose = ask.request.mode is TopologyMode.UNCONSTRAINED
+        slices = [(levels.index(level), size) for level, size in ask.request.layers]
+        self.slice_depth, self.size = slices[0] if slices else (len(levels) - 1, 1)
+        self._inner = dict(slices[1:])
+
+    def first_depth(self) -> int:
         """Return the depth at which the search begins; 0: outermost."""
         request = self._ask.request
         if request.level is not None:
-            return levels.index(request.level)
-        return 0 if request.slice_level is not None else len(levels) - 1
+            return self._levels.index(request.level)
+        return 0 if request.layers else len(self._levels) - 1
 
     # -- capacities ---------------------------------------------------------------------------
 
@@ -130,16 +135,20 @@ class _Search:
         self._cut(parent)
 
     def _cut(self, domain: Domain) -> None:
-        """Count whole slices in a domain of the slices' level."""
-        if len(domain.path) - 1 == self._slice_depth:
-            domain.slices = domain.pods // self._size
-            domain.slices_led = domain.pods_led // self._size
+        """Count whole slices in a domain of the slices' level, whole inner ones below it."""
+        depth = len(domain.path) - 1
+        if depth in self._inner:
+            domain.pods -= domain.pods % self._inner[depth]
+            domain.pods_led -= domain.pods_led % self._inner[depth]
+        if depth == self.slice_depth:
+            domain.slices = domain.pods // self.size
+            domain.slices_led = domain.pods_led // self.size
 
     # -- the choice of domains ----------------------------------------------------------------
 
     def choose(self, tree: list[list[Domain]], depth: int) -> tuple[list[Domain], int] | None:
         """Return the domains that hold everything, and their depth; going up where allowed."""
-        slices, leaders = self._ask.count // self._size, int(self._ask.leader is not None)
+        slices, leaders = self._ask.count // self.size, int(self._ask.leader is not None)
         while True:
             domains = self._sorted(tree[depth], led=bool(leaders))
             whole = [d for d in domains if _holds(d, slices, leaders, sliced=True)]
@@ -155,9 +164,9 @@ class _Search:
 
     def descend(self, chosen: list[Domain], depth: int) -> list[Domain]:
         """Hand the pods down to the lowest domains."""
-        slices = self._ask.count // self._size
+        slices = self._ask.count // self.size
         while chosen and chosen[0].children:
-            if depth < self._slice_depth:
+            if depth < self.slice_depth:
                 leaders = sum(d.gets_leader for d in chosen)
                 below = [child for domain in chosen for child in domain.children]
                 chosen = self._share(below, slices, leaders, sliced=True)
@@ -177,7 +186,7 @@ class _Search:
 
         Where nothing is left for some workers then, the leader goes to the next one instead.
         """
-        size = self._size if sliced else 1
+        size = self.size if sliced else 1
         order = self._sorted(domains, led=bool(leaders))
         for leading in [d for d in order if d.leads] if leaders else [None]:
             used = self._fill(order, count, leading, sliced=sliced)
@@ -221,7 +230,7 @@ class _Search:
     def _give(self, domain: Domain, count: int, leaders: int, *, sliced: bool) -> int:
         """Write what the domain gets; return how many slices or pods that is."""
         gets = min(count, domain.room(led=bool(leaders), sliced=sliced))
-        domain.gets, domain.gets_leader = gets * (self._size if sliced else 1), leaders
+        domain.gets, domain.gets_leader = gets * (self.size if sliced else 1), leaders
         return gets
 
     def _best(self, whole: Sequence[Domain], leaders: int, *, sliced: bool) -> Domain:

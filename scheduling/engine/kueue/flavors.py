@@ -11,10 +11,10 @@ from scheduling.engine.kueue.nomination import HARDNESS, Nomination, Pick
 from scheduling.engine.kueue.picture import Picture
 from scheduling.engine.kueue.rooms import Demand, levels_suit, request_of
 from scheduling.engine.kueue.victims import Need, Victims
+from scheduling.engine.queue_rules import Fungibility
 from scheduling.engine.snapshot import (
     ClusterQueue,
     FlavorResource,
-    Fungibility,
     PodSet,
     ResourceGroup,
     TopologyRequest,

@@ -47,7 +47,7 @@ def levels_suit(atlas: Atlas, flavor: Flavor, request: TopologyRequest | None) -
     topology = atlas.snapshot.topologies.get(flavor.topology or "")
     if request is None or topology is None:
         return request is None and flavor.topology is None
-    wanted = {request.level, request.slice_level} - {None}
+    wanted = {request.level, *(layer.level for layer in request.layers)} - {None}
     return wanted <= set(topology.levels)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.kueue.cycle import Board, HeadOutcome, decide_heads
-from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan
 from scheduling.engine.profile import Profile
 from scheduling.engine.scenario import outcome
 from scheduling.engine.scenario.script import Scenario
@@ -25,12 +25,13 @@ class Record:
     held: list[tuple[str, Verdict]] = field(default_factory=list)
     order: list[str] = field(default_factory=list)
     replaced: list[tuple[str, str]] = field(default_factory=list)  # (copy, original)
+    mended: list[tuple[str, tuple[Assignment, ...]]] = field(default_factory=list)
     looked: bool = True  # whether anybody was considered at all
 
     @property
     def moved(self) -> bool:
-        """Return whether anything was admitted or evicted."""
-        return bool(self.admitted or self.preemptions)
+        """Return whether anything was admitted or evicted, or stands elsewhere."""
+        return bool(self.admitted or self.preemptions or self.mended)
 
 
 def run(scenario: Scenario, profile: Profile) -> dict[str, Any]:
@@ -103,6 +104,8 @@ def _everybody(world: World) -> Record:
             case Evict(workload=key, preemptor=preemptor, right=right):
                 reason = right.value if right else decision.reason.value
                 victims.setdefault(preemptor or "", []).append((key, reason))
+            case Grow(workload=key, assignments=assignments):
+                record.mended.append((key, assignments))
             case Hold():
                 record.held.append((decision.workload, _verdict(decision)))
     record.preemptions = [(preemptor, sorted(found)) for preemptor, found in victims.items()]
@@ -126,6 +129,8 @@ def _complete(world: World, record: Record) -> None:
         world.verdicts[key] = verdict
     for key, assignments, _ in record.admitted:
         world.admit(key, assignments)
+    for key, assignments in record.mended:
+        world.mend(key, assignments)
     for copy, original in record.replaced:
         world.retire(copy, original)
     for _, victims in record.preemptions:

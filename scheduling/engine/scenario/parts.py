@@ -5,6 +5,7 @@ The optional fields beyond that format are described in ``docs/scenarios.md``.
 
 from scheduling.engine.kueue.rooms import HOSTS
 from scheduling.engine.machines import PODS, Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.scenario.fields import Fields
 from scheduling.engine.snapshot import (
     Admission,
@@ -14,12 +15,11 @@ from scheduling.engine.snapshot import (
     Expression,
     FlavorQuotas,
     FlavorResource,
-    Fungibility,
-    MinimumRuntime,
     PodSet,
     Preemption,
     Quota,
     ResourceGroup,
+    SliceLayer,
     TopologyRequest,
     Workload,
 )
@@ -293,9 +293,18 @@ def _request(fields: Fields) -> TopologyRequest:
         fields.name("slice_required", None),
         fields.integer("slice_size", 1, least=1),
         fields.text("group", ""),
+        tuple(_slice(one) for one in fields.objects("slices")),
     )
+    if request.slices and request.slice_level:
+        fields.problem("slices and slice_required exclude each other", "slices")
     fields.done()
     return request
+
+
+def _slice(fields: Fields) -> SliceLayer:
+    layer = SliceLayer(fields.name("level"), fields.integer("size", least=1))
+    fields.done()
+    return layer
 
 
 def _admission(fields: Fields) -> Admission:

@@ -76,6 +76,7 @@ class World:
             fair_strategies=scenario.strategies,
             usage_decay=_usage_decay(scenario),
             half_life_s=scenario.half_life_s,
+            patience=scenario.patience,
         )
 
     def figure(self, local_queue: str) -> float:
@@ -148,6 +149,13 @@ class World:
         self._changed([work.queue or ""])
         self._charge_entry(work)
 
+    def mend(self, key: str, assignments: tuple[Assignment, ...]) -> None:
+        """Let a gang that lost a node stand where its pods have been put."""
+        work = self.workloads[key]
+        assert work.admission is not None
+        admission = replace(work.admission, assignments=assignments)
+        self.workloads[key] = replace(work, admission=admission)
+
     def retire(self, copy: str, original: str) -> None:
         """Let a workload end because a grown copy has taken its place; nothing comes free."""
         ended = self.workloads.pop(original)
@@ -204,10 +212,14 @@ class World:
     def instants(self) -> Iterator[float]:
         """Yield the instants, some of them past, at which time alone may change a decision.
 
-        Work ends, claims expire, and running work loses the protection of its minimum runtime.
+        Work ends, claims expire, nodes have been away for long, and running work loses the
+        protection of its minimum runtime.
         """
         yield from (ends_at for ends_at, _ in self.ends())
         yield from (claim.expires_at for claim in self.memory.claims)
+        grace = self.snapshot().gang_grace_s
+        for since in self.memory.absent.values():
+            yield from (since + grace, since + 2 * grace)
         for work in self.workloads.values():
             if work.admission is not None:
                 safe = self.queues[work.queue or ""].minimum_runtime.seconds

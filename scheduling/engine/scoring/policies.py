@@ -13,8 +13,21 @@ from functools import partial
 from typing import NamedTuple
 
 from scheduling.engine.machines import WHOLE
-from scheduling.engine.scoring.holes import Hole, Shape, after, asked, loosest, tightest, ways
+from scheduling.engine.scoring.devices import crossed
+from scheduling.engine.scoring.holes import (
+    Hole,
+    Shape,
+    after,
+    counted,
+    idle,
+    kept,
+    loosest,
+    spares,
+    tightest,
+    ways,
+)
 from scheduling.engine.scoring.popularity import Popularity
+from scheduling.engine.terms import DeviceLocality
 
 STEPS = 50
 # The gradient (thousandths of a device) from which on each further step is reached: a sigmoid,
@@ -24,6 +37,7 @@ _STEPS_FROM = tuple(math.ceil(WHOLE * math.log(step / (STEPS - step))) for step 
 
 _FINE = 1_000_000  # parts of a node, before they are added up and cut to per cent
 _TIE = 1000  # more than the per cent that settle a tie
+_LAST = 1_000_000  # more than any merit
 
 
 class Seat(NamedTuple):
@@ -54,15 +68,10 @@ def scale_of(
     Without weights devices count as much as all ordinary resources together. Of the amounts the
     ``plain`` first are of ordinary resources, the others count devices; None: all are ordinary.
     """
-    columns = zip(*((*hole.amounts[:plain], _idle(hole, plain)) for hole in empty), strict=True)
+    columns = zip(*((*hole.amounts[:plain], idle(hole, plain)) for hole in empty), strict=True)
     sizes = tuple(map(max, columns))
     ordinary = max(len(sizes) - 1, 0)
     return Scale(sizes, tuple(weights) or (1,) * ordinary + (max(ordinary, 1),))
-
-
-def _idle(hole: Hole, plain: int | None) -> int:
-    counted = () if plain is None else hole.amounts[plain:]
-    return sum(hole.devices) + WHOLE * sum(counted)
 
 
 def fragmentation(popularity: Popularity, hole: Hole, shape: Shape) -> Seat:
@@ -105,16 +114,30 @@ def spread(scale: Scale, hole: Hole, shape: Shape) -> Seat:
 def _left(scale: Scale, hole: Hole, shape: Shape) -> int:
     """Return what will be left, in per cent of the largest node."""
     plain = len(scale.sizes) - 1
-    gone = asked(hole, shape) or shape.amounts
-    devices = shape.devices * shape.share if hole.devices else 0
-    takes = (*gone[:plain], devices + WHOLE * sum(gone[plain:]))
-    free = (*hole.amounts[:plain], _idle(hole, plain))
+    gone = shape.amounts
+    devices = shape.devices * shape.ask.share_on(hole.layout) if hole.devices else 0
+    takes = (*gone[:plain], devices + WHOLE * sum(counted(hole, gone, plain)))
+    free = (*hole.amounts[:plain], idle(hole, plain))
     left = sum(
         weight * _FINE * (amount - take) // size
         for take, amount, size, weight in zip(takes, free, *scale, strict=True)
         if size
     )
     return left * 100 // (_FINE * sum(scale.weights))
+
+
+def polite(policy: Policy, hole: Hole, shape: Shape) -> Seat:
+    """Rate by the policy, among places that are equally polite.
+
+    Who prefers an island goes first where its devices lie in fewest. Who asks for no GPU goes
+    first to nodes without, then where the free GPUs keep their part of CPU and memory.
+    """
+    seat = policy(hole, shape)
+    if shape.locality is DeviceLocality.PREFER:
+        return seat._replace(merit=seat.merit - _LAST * (crossed(hole.spare, seat.devices) - 1))
+    if hole.keep is None or not kept(hole, shape):
+        return seat
+    return seat._replace(merit=seat.merit - _LAST * (1 if spares(hole, shape) else 2))
 
 
 def policy_of(name: str, popularity: Popularity, scale: Scale) -> Policy:
@@ -124,4 +147,4 @@ def policy_of(name: str, popularity: Popularity, scale: Scale) -> Policy:
         "binpack": partial(binpack, scale),
         "spread": partial(spread, scale),
     }
-    return known[name]
+    return partial(polite, known[name])

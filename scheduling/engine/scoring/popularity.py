@@ -13,6 +13,7 @@ from operator import gt
 from typing import NamedTuple
 
 from scheduling.engine.machines import WHOLE
+from scheduling.engine.scoring.devices import Ask, Spare, useful
 from scheduling.engine.scoring.holes import Hole, Shape
 
 REMEMBERED = 200_000  # fragments kept; then the memory starts anew
@@ -21,15 +22,14 @@ REMEMBERED = 200_000  # fragments kept; then the memory starts anew
 class _Need(NamedTuple):
     """One shape, its ordinary amounts as ranks among all that is ever asked.
 
-    ``slices`` and ``counted``: the devices that it asks of a node that tells devices apart,
-    beside those, and of any other; None: such a node will not do.
+    ``counted``: the devices among its amounts; those that a node tells apart come last there.
+    ``told``: only a node that tells devices apart will do.
     """
 
     ranks: tuple[int, ...]
-    devices: int
-    share: int
-    slices: tuple[int, ...]
-    counted: tuple[int, ...] | None
+    ask: Ask
+    counted: tuple[int, ...]
+    told: bool
     weight: int
 
 
@@ -39,7 +39,7 @@ class _Class(NamedTuple):
     kind: str
     ranks: tuple[int, ...]
     counted: tuple[int, ...]
-    devices: tuple[int, ...]  # ascending
+    spare: Spare  # in the order of what is free
 
 
 class Popularity:
@@ -69,8 +69,10 @@ class Popularity:
 
         Cost: O(shapes) once for each class of holes, O(devices log devices) after that.
         """
-        ranks, devices = self._ranks(hole.amounts), tuple(sorted(hole.devices))
-        same = _Class(hole.kind, ranks, self._counted(hole.amounts), devices)
+        ranks, counted = self._ranks(hole.amounts), self._counted(hole.amounts)
+        if hole.layout.columns:
+            counted = counted[: -hole.layout.columns]
+        same = _Class(hole.kind, ranks, counted, hole.spare.ordered())
         found = self._fragments.get(same)
         if found is None:
             if len(self._fragments) >= REMEMBERED:
@@ -87,7 +89,7 @@ class Popularity:
 
     def _work_out(self, same: _Class) -> int:
         self.worked_out += 1
-        idle = sum(same.devices) + WHOLE * sum(max(0, free) for free in same.counted)
+        idle = sum(same.spare.free) + WHOLE * sum(max(0, free) for free in same.counted)
         needs = self._of_kind(same.kind) if idle else ()
         return idle * self.total - sum(need.weight * _useful(same, need) for need in needs)
 
@@ -101,32 +103,32 @@ class Popularity:
         return self._needs[kind]
 
     def _need(self, shape: Shape, weight: int) -> _Need:
-        slices, whole = self._counted(shape.amounts), shape.counted
-        counted = (None if shape.devices else slices) if whole is None else self._counted(whole)
-        return _Need(
-            self._ranks(shape.amounts), shape.devices, shape.share, slices, counted, weight
-        )
+        told = bool(shape.devices) and not shape.counted
+        ranks, counted = self._ranks(shape.amounts), self._counted(shape.amounts)
+        return _Need(ranks, shape.ask, counted, told, weight)
 
 
 def _useful(same: _Class, need: _Need) -> int:
     """Return the thousandths of devices of use to the shape; none where it cannot stand."""
-    counted = need.slices if same.devices else need.counted
-    if counted is None or any(map(gt, need.ranks, same.ranks)):
+    devices = same.spare.free
+    if (need.told and not devices) or any(map(gt, need.ranks, same.ranks)):
         return 0
+    counted = need.counted[: len(same.counted)]
     if any(map(gt, counted, same.counted)):
         return 0
-    useful = WHOLE * sum(free for free, ask in zip(same.counted, counted, strict=True) if ask)
-    if not same.devices:
-        return useful
-    enough = [free for free in same.devices if free >= need.share]
-    return useful + sum(enough) if len(enough) >= need.devices else 0
+    found = WHOLE * sum(free for free, ask in zip(same.counted, counted, strict=True) if ask)
+    if not devices or not need.ask.devices:
+        return found
+    of_use = useful(same.spare, need.ask)
+    return found + of_use if of_use is not None else 0
 
 
 def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
     """Return the most frequent shapes, until they make up ``percent`` of all that came.
 
     Of equally frequent ones the larger comes first: more of a device, then more of the other
-    resources in their order, then by the kinds that will do.
+    resources in their order, then by what else it asks of devices, then by the kinds that will
+    do.
     """
     wanted, covered = sum(counts.values()) * percent, 0
     kept: dict[Shape, int] = {}
@@ -140,5 +142,5 @@ def typical(counts: Mapping[Shape, int], percent: int = 95) -> dict[Shape, int]:
 
 def _size(shape: Shape) -> tuple[object, ...]:
     amounts = tuple(-amount for amount in shape.amounts)
-    kinds = sorted(shape.kinds), shape.counted or ()
-    return -shape.devices * shape.share, amounts, -shape.devices, kinds
+    of_devices = -shape.devices, shape.memory, shape.locality, shape.alone, shape.counted
+    return -shape.devices * shape.share, amounts, of_devices, sorted(shape.kinds)

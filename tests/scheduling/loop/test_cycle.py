@@ -178,7 +178,7 @@ def test_looking_again_changes_nothing(three_teams):
     assert (story(gang), usage(gang)) == before
 
 
-def test_a_gang_that_loses_a_node_leaves_whole_and_waits_again(clock):
+def test_a_gang_that_loses_a_node_leaves_whole_after_its_grace_and_waits_again(clock):
     nodes(2)
     queue("datos", 8)
     gang = work("datos", "gang", pods=2, gpus=4)
@@ -186,12 +186,60 @@ def test_a_gang_that_loses_a_node_leaves_whole_and_waits_again(clock):
     reconcile()
     Node.objects.filter(name="h100-node-02").delete()
     clock.shift(HOUR)
-    assert reconcile().evicted == 1
+    assert reconcile().broken == 1
+    assert not reconcile().moved
+    report = run_cycle()
+    assert (report.evicted, status(gang)) == (0, Status.RUNNING)
+    assert report.look_again_at == NOON + HOUR + timedelta(seconds=60)
+    clock.shift(timedelta(seconds=60))
+    assert (run_cycle().evicted, status(gang)) == (1, Status.PENDING)
     assert reconcile().released == 1
     assert (run_cycle().held, status(gang)) == (1, Status.PENDING)
     assert gang.events.get(kind="evicted").reason == "NodeFailures"
-    assert usage(gang) == [("nominal", "", 8, NOON, NOON + HOUR)]
+    assert gang.events.get(kind="members_lost").facts == {"lost": ["h100-node-02"]}
+    gone_at = NOON + HOUR + timedelta(seconds=60)
+    assert usage(gang) == [("nominal", "", 8, NOON, gone_at)]
     assert not reconcile().moved
+
+
+def test_a_gang_that_lost_a_node_goes_on_elsewhere(clock):
+    nodes(3)
+    queue("datos", 12)
+    gang, other = work("datos", "gang", pods=2, gpus=4), work("datos", "other", gpus=4)
+    run_cycle()
+    reconcile()
+    Node.objects.filter(name="h100-node-02").delete()
+    work("datos", "older", gpus=4, created_at=NOON - HOUR)
+    other.delete()
+    clock.shift(HOUR)
+    reconcile()
+    report = run_cycle()
+    assert (report.resized, report.evicted) == (1, 0)
+    assert status(gang) == Status.RUNNING
+    stands = Placement.objects.filter(admission__workload=gang).values_list("node", flat=True)
+    assert sorted(stands) == ["h100-node-01", "h100-node-03"]
+    assert not reconcile().moved
+
+
+def test_a_gang_whose_node_comes_back_in_time_runs_on(clock):
+    nodes(2)
+    queue("datos", 8)
+    gang = work("datos", "gang", pods=2, gpus=4)
+    run_cycle()
+    reconcile()
+    lost = Node.objects.get(name="h100-node-02")
+    lost.delete()
+    run_cycle()
+    late = work("datos", "late", gpus=4)
+    clock.shift(timedelta(seconds=30))
+    nodes_back = Node.objects.create(
+        name=lost.name, labels=lost.labels, allocatable=lost.allocatable
+    )
+    run_cycle()
+    clock.shift(HOUR)
+    run_cycle()
+    assert (status(gang), status(late)) == (Status.RUNNING, Status.PENDING)
+    assert nodes_back.ready
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from queues.models import LocalQueue
 from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
@@ -88,6 +89,21 @@ def test_a_gang_below_its_minimum_leaves_whole(clock):
     settle()
     assert (status(gang), status(urgent)) == (Status.PENDING, Status.RUNNING)
     assert "surplus_taken" not in story(gang)
+
+
+def test_a_gang_behind_a_held_local_queue_runs_on_and_gets_no_more(clock):
+    nodes(2)
+    queue("datos", 8)
+    other = work("datos", "other", pods=4, expected_duration_s=60)
+    gang = work("datos", "gang", pods=8, min_member=2)
+    run_cycle()
+    LocalQueue.objects.update(stop_policy="Hold")
+    clock.move_to(NOON + HOUR)
+    settle()
+    assert (status(other), status(gang), standing(gang)) == (Status.FINISHED, Status.RUNNING, 4)
+    LocalQueue.objects.update(stop_policy="None")
+    settle()
+    assert standing(gang) == 8
 
 
 def test_subgroups_and_roles_of_the_rows_are_followed(clock):

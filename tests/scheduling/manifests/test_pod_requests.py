@@ -92,7 +92,6 @@ def test_a_pod_asks_for(case: str, spec: dict[str, Any], expected: dict[str, int
         ({"limits": {"pods": "1"}}, "RESERVED_RESOURCE"),
         ({"limits": {GPU: "-1"}}, "NEGATIVE"),
         ({"limits": {GPU: "many"}}, "BAD_QUANTITY"),
-        ({"limits": {"nvidia.com/gpu-memory": "20Gi"}}, "RESOURCE_ALIAS"),
         ({"limits": []}, "BAD_TYPE"),
     ],
 )
@@ -103,14 +102,6 @@ def test_doubtful_requests_are_reported(resources: dict[str, Any], code: str) ->
     read_requests(Fields(spec, "Pod/ns/p", found, "spec"))
 
     assert [diagnostic.code for diagnostic in found] == [code]
-
-
-def test_device_memory_is_read_under_its_real_name_in_mib() -> None:
-    found: list[Diagnostic] = []
-    limits = {"nvidia.com/gpu-memory": "20Gi"}
-    spec = {"containers": [{"name": "c", "resources": {"limits": limits}}]}
-
-    assert read_requests(Fields(spec, "Pod/ns/p", found)) == {"volcano.sh/vgpu-memory": 20_480}
 
 
 def template(**changes: Any) -> dict[str, Any]:

@@ -1,0 +1,255 @@
+"""Reservations: room kept for the first blocked gang of a tree and a pool of nodes.
+
+What a gang is going to take of its nodes is charged to ``soon`` whole, also where running work
+still stands: nobody gets there who is bound by it. Of quota, what is free now is charged. Bound
+is everybody of no higher priority; but where a time was promised, not who ends before it
+(backfill), nor who is older and has waited very long. Source: ``decisions.md`` 4.10,
+``placement.md`` 1.9.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+
+from scheduling.engine.books import Books, Charge
+from scheduling.engine.ordering import urgency
+from scheduling.engine.partial import grants
+from scheduling.engine.patience import Patience
+from scheduling.engine.snapshot import (
+    Assignment,
+    FlavorResource,
+    Memory,
+    Reservation,
+    Workload,
+)
+from scheduling.engine.terms import StopPolicy
+from scheduling.engine.tree import QuotaKey
+from scheduling.engine.usage import is_gpu, paired
+
+Turn = tuple[QuotaKey, str]  # a cohort tree and a flavor with nodes: one gang at a time
+
+
+def size(workload: Workload) -> int:
+    """Return how large a gang is: its GPUs, or its pods where it asks for none."""
+    gpus = sum(
+        amount * pod_set.count
+        for pod_set in workload.pod_sets
+        for resource, amount in pod_set.requests.items()
+        if is_gpu(resource)
+    )
+    return gpus or sum(pod_set.count for pod_set in workload.pod_sets)
+
+
+def starves_at(patience: Patience, workload: Workload) -> float | None:
+    """Return from when nodes that empty are held for the workload; None: never."""
+    if patience.after_s is None or size(workload) < patience.minimum:
+        return None
+    return workload.created_at + patience.after_s
+
+
+def elder_from(patience: Patience, workload: Workload) -> float:
+    """Return from when the workload lets no younger gang go first."""
+    return workload.created_at + patience.elders_after_s
+
+
+_NOTHING_ASIDE = nullcontext()
+
+
+def idle_gpu_hours(one: Reservation, now: float) -> float:
+    """Return how much a reservation has held idle up to ``now``: a cost of its gang's team."""
+    more = one.idle_gpus * max(0.0, now - one.counted_at)
+    return (one.idle_gpu_seconds + more) / 3600.0
+
+
+class Reservations:
+    """The reservations in force, charged to the ``soon`` account.
+
+    ``workloads`` is the live table of all work by key; ``asking`` says for which pods a workload
+    needs room.
+    """
+
+    def __init__(
+        self,
+        books: Books,
+        workloads: Mapping[str, Workload],
+        asking: Callable[[Workload], Workload],
+    ) -> None:
+        self._books, self._workloads, self._asking = books, workloads, asking
+        self._table: dict[str, Reservation] = {}
+        self.any_aside = False  # for somebody whom they do not bind
+        self._quota: dict[str, Charge] = {}  # what of it is charged, by workload
+        self._relied: dict[str, frozenset[str]] = {}  # on whose ends a promise of quota rests
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the gangs for which room is reserved, sorted."""
+        return iter(sorted(self._table))
+
+    def __getitem__(self, key: str) -> Reservation:
+        return self._table[key]
+
+    def __bool__(self) -> bool:
+        return bool(self._table)
+
+    def restore(self, memory: Memory) -> None:
+        """Take over what an earlier cycle remembered; what no longer holds ends at once."""
+        for reservation in sorted(memory.reservations, key=lambda one: one.workload):
+            self.keep(reservation)
+
+    def standing(self) -> tuple[Reservation, ...]:
+        """Return the reservations for the next cycle."""
+        return tuple(one for _, one in sorted(self._table.items()))
+
+    def waiting_in(self, queue: str) -> list[str]:
+        """Return the gangs of one queue for which room is reserved, sorted."""
+        return sorted(key for key in self._table if self._workloads[key].queue == queue)
+
+    def keep(self, reservation: Reservation, relied: frozenset[str] | None = None) -> bool:
+        """Put a reservation on the books, unless its gang started, changed or may not start.
+
+        ``relied``: on whose ends a promise of it rests; None: as before.
+        """
+        workload = self._workloads.get(reservation.workload)
+        if workload is None or not self._may_wait(workload, reservation):
+            return False
+        books, queue = self._books, self._books.queue(workload)
+        assert queue is not None
+        charge = books.charge(workload, reservation.assignments)
+        ledger = books.soon.ledger
+        free = [(fr, min(n, max(0, ledger.available(queue, fr)))) for fr, n in charge]
+        for fr, amount in free:
+            ledger.reserve(queue, fr, amount)
+        books.soon.room.stand(workload, reservation.assignments)
+        self._table[workload.key], self._quota[workload.key] = reservation, tuple(free)
+        if relied is not None:
+            self._relied[workload.key] = relied if tuple(free) != charge else frozenset()
+        return True
+
+    def lift(self, key: str) -> Reservation | None:
+        """Take a reservation off the books, so that its own gang can use what it keeps."""
+        reservation = self._table.pop(key, None)
+        if reservation is not None:
+            workload = self._workloads[key]
+            queue = self._books.queue(workload)
+            assert queue is not None
+            for fr, amount in self._quota.pop(key):
+                self._books.soon.ledger.release(queue, fr, amount)
+            self._books.soon.room.stand(workload, reservation.assignments, sign=-1)
+        return reservation
+
+    def _may_wait(self, workload: Workload, reservation: Reservation) -> bool:
+        if workload.admission is not None or workload.blocked:
+            return False
+        queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
+        if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
+            return False
+        columns = queue.quotas
+        listed = all(
+            FlavorResource(flavor, resource) in columns
+            for assignment in reservation.assignments
+            for resource, flavor in assignment.flavors.items()
+        )
+        return listed and grants(self._asking(workload), reservation.assignments)
+
+    # -- who is bound ---------------------------------------------------------------------
+
+    def binding(self, workload: Workload, now: float) -> tuple[str, ...]:
+        """Return whose room the workload may not take if it starts now, sorted.
+
+        A claim goes before: what it keeps was no longer free when room was reserved.
+        """
+        if not self._table:
+            return ()
+        others = (key for key in self._table if key != workload.key)
+        return tuple(sorted(key for key in others if self._binds(key, workload, now)))
+
+    def _binds(self, key: str, workload: Workload, now: float) -> bool:
+        reservation, gang = self._table[key], self._workloads[key]
+        if urgency(workload) < urgency(gang):
+            higher = workload.priority > gang.priority
+            if higher or now >= elder_from(self._books.snapshot.patience, workload):
+                return False
+        ends = None if workload.duration_s is None else now + workload.duration_s
+        return not (reservation.promised and ends is not None and ends <= reservation.starts_at)
+
+    def relied_on(self, bound: Iterable[str]) -> frozenset[str]:
+        """Return whom those who are bound may not evict: a promise rests on their ends."""
+        found: frozenset[str] = frozenset()
+        for key in bound:
+            found |= self._relied.get(key, frozenset())
+        return found
+
+    def aside(self, bound: Collection[str]) -> AbstractContextManager[None]:
+        """Look at the books with the reservations of ``bound`` alone.
+
+        The others are back afterwards; where quota was taken meanwhile, with what is left of it.
+        """
+        return self._without(bound) if self._table else _NOTHING_ASIDE
+
+    @contextmanager
+    def _without(self, bound: Collection[str]) -> Iterator[None]:
+        loose = [key for key in self if key not in bound]
+        lifted = [one for one in map(self.lift, loose) if one is not None]
+        self.any_aside = bool(lifted)
+        yield
+        self.any_aside = False
+        for reservation in lifted:
+            self.keep(reservation)
+
+    @contextmanager
+    def lifted(self, keys: Iterable[str]) -> Iterator[None]:
+        """Look at the books without these reservations; they are back afterwards."""
+        with self._books.trial():
+            for key in keys:
+                workload, reservation = self._workloads[key], self._table[key]
+                queue = self._books.queue(workload)
+                assert queue is not None
+                for fr, amount in self._quota[key]:
+                    self._books.soon.ledger.release(queue, fr, amount)
+                self._books.soon.room.stand(workload, reservation.assignments, sign=-1)
+            yield
+
+    # -- turns and costs ------------------------------------------------------------------
+
+    def turns_of(self, key: str) -> set[Turn]:
+        """Return in which trees and pools a gang has the turn."""
+        return self.turns(self._workloads[key], self._table[key].assignments)
+
+    def rivals(self, workload: Workload, assignments: tuple[Assignment, ...]) -> list[str]:
+        """Return who has the turn in a tree and a pool in which the workload wants it, sorted."""
+        wanted = self.turns(workload, assignments)
+        return sorted(k for k in self._table if k != workload.key and wanted & self.turns_of(k))
+
+    def turns(self, workload: Workload, assignments: Iterable[Assignment]) -> set[Turn]:
+        """Return in which trees and pools a gang that stands so has the turn."""
+        queue = self._books.queue(workload)
+        if queue is None:
+            return set()
+        root = self._books.soon.ledger.root(queue)
+        placed = (a for a in assignments if a.nodes)
+        nodes_of = self._books.atlas.nodes_of
+        return {(root, f) for a in placed for f in a.flavors.values() if nodes_of(f)}
+
+    def count(self, now: float) -> None:
+        """Add up what has been held idle, and note what is held idle from now on."""
+        for key, one in self._table.items():
+            self._table[key] = replace(self._counted(one, now), idle_gpus=self._idle(one))
+
+    def _counted(self, one: Reservation, now: float) -> Reservation:
+        more = one.idle_gpus * max(0.0, now - one.counted_at)
+        return replace(one, idle_gpu_seconds=one.idle_gpu_seconds + more, counted_at=now)
+
+    def _idle(self, one: Reservation) -> int:
+        """Return how many GPUs are free on the gang's nodes, of those that it is going to take."""
+        room, workload = self._books.now.room, self._workloads[one.workload]
+        total = 0
+        for pod_set, assignment in paired(workload, one.assignments):
+            for resource, each in pod_set.requests.items():
+                if is_gpu(resource) and each:
+                    total += sum(
+                        min(pods * each, max(0, room.free(node, resource)))
+                        for node, pods in assignment.nodes.items()
+                    )
+        return total

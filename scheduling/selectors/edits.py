@@ -1,0 +1,236 @@
+"""What an edit of promises or of the cluster means, told before and after it is saved.
+
+Work that can never run any more, promises that no longer agree with capacity (or do again), work
+without a checkpoint that may now be evicted, and what the next cycle does otherwise.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.quantities import nearest_resource
+from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, ResourceGroupSpec, TopologySpec
+from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.tenure import lost_gpu_hours
+from scheduling.engine.whatif import Difference, what_if
+from scheduling.engine.widening import exposed_by, takes_by_share
+from scheduling.loader import load_snapshot
+from scheduling.rules import WELL_KNOWN
+from scheduling.selectors.promises import (
+    Impossible,
+    became_impossible,
+    became_possible,
+    concerns,
+    identity,
+    impossible_work,
+    promise_findings,
+)
+from scheduling.specs import NodeRemoval, NodeSpec
+
+NAMED = 5  # workloads that an answer names; the rest is a number
+MOST_COMPARED = 3_000  # workloads; beyond this two cycles take longer than somebody waits
+WATCHED = (ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec, NodeSpec, NodeRemoval)
+# What may widen preemption, in the words of the forms.
+FIELD_WORDS: Mapping[str, str | Promise] = {
+    "within_cluster_queue": _("evicting in the queue itself"),
+    "reclaim_within_cohort": _("taking lent quota back"),
+    "borrow_within_cohort": _("evicting others while borrowing"),
+    "max_priority_threshold": _("the highest priority that may be evicted while borrowing"),
+    "fairness": _("what is lent goes to"),
+    "fair_weight": _("weight"),
+    "minimum_runtime_s": _("safety from eviction"),
+    "yields_to_own": _("yielding to higher priority of its own queue"),
+    "reclaimable": _("whether loans may be taken back"),
+    "stop_policy": _("stop policy"),
+    "cohort": _("cohort"),
+    "groups": _("quota"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand: the world, the work that can never run, the alerts about promises."""
+
+    snapshot: Snapshot
+    impossible: Impossible
+    alerts: tuple[Diagnostic, ...]
+
+
+def standing_now(snapshot: Snapshot | None = None) -> Standing:
+    """Return how things stand, in ``snapshot`` or in the tables."""
+    snapshot = snapshot or load_snapshot()
+    return Standing(snapshot, impossible_work(snapshot), tuple(promise_findings(snapshot)))
+
+
+def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
+    """Return what tells, once ``spec`` is saved, what the edit means (``common.consequences``).
+
+    Told are findings about the flavors of the object, alerts that appear or clear, resources
+    that nothing offers, pending work that becomes impossible or possible, running work without
+    a checkpoint that may now be evicted, and what the next cycle does otherwise.
+    """
+    if not isinstance(spec, WATCHED):
+        return list
+    before = standing_now()
+
+    def told() -> list[Diagnostic]:
+        after = standing_now()
+        unknown = (
+            _unknown_resources(spec, after.snapshot)
+            if isinstance(spec, ClusterQueueSpec | CohortSpec)
+            else ()
+        )
+        return [
+            *unknown,
+            *_not_looked_at(spec, after.snapshot),
+            *_standing_on(spec, before.snapshot),
+            *changed_alerts(before, after, [spec]),
+            *_shortened(became_impossible(before.impossible, after.impossible)),
+            *became_possible(before.impossible, after.impossible, after.snapshot)[:NAMED],
+            *without_checkpoint(before.snapshot, after.snapshot),
+            *_effects(before.snapshot, after.snapshot),
+        ]
+
+    return told
+
+
+def changed_alerts(
+    before: Standing, after: Standing, specs: Iterable[object]
+) -> Iterable[Diagnostic]:
+    """Yield alerts that concern the objects, are new or say other numbers; then those that end."""
+    specs, known = list(specs), {identity(alert): alert.numbers for alert in before.alerts}
+    for alert in after.alerts:
+        if known.get(identity(alert)) != alert.numbers or concerns(alert, specs):
+            yield alert
+    yield from cleared(before, after)
+
+
+def cleared(before: Standing, after: Standing) -> Iterable[Diagnostic]:
+    """Yield the alerts that no longer hold."""
+    stand = {identity(alert) for alert in after.alerts}
+    for alert in before.alerts:
+        if identity(alert) not in stand:
+            numbers: dict[str, str | int] = {"alert": alert.code, "why": alert.sentence}
+            yield Diagnostic("ALERT_CLEARS", alert.subject, "", numbers)
+
+
+def without_checkpoint(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
+    """Yield a warning where preemption widens over work that has no progress saved."""
+    if len(after.workloads) > MOST_COMPARED:
+        return
+    found = exposed_by(before, after)
+    if found.workloads:
+        names = {workload.key: workload.name for workload in after.workloads}
+        listed = [names[key] for key in found.workloads[:NAMED]]
+        more = len(found.workloads) - len(listed)
+        yield Diagnostic(
+            "PREEMPTION_WITHOUT_CHECKPOINT",
+            "",
+            "",
+            {
+                "count": len(found.workloads),
+                "workloads": ", ".join(listed) + (" ..." if more else ""),
+                "gpu_hours": f"{found.gpu_hours:.1f}",
+                "fields": ", ".join(found.fields),
+                "because": ", ".join(str(FIELD_WORDS[name]) for name in found.fields),
+            },
+        )
+
+
+def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
+    """Yield who starts, waits or goes in the next cycle by the edit, and whose loan changes."""
+    if len(after.workloads) > MOST_COMPARED:
+        yield Diagnostic("EDIT_TOO_LARGE_TO_COMPARE", "", "", {"count": len(after.workloads)})
+        return
+    names = {workload.key: workload.name for workload in after.workloads}
+    found = what_if(before, after)
+    for code, keys in (
+        ("EDIT_EVICTS", found.evicted),
+        ("EDIT_SPARES", found.spared),
+        ("EDIT_STARTS", found.starts),
+        ("EDIT_KEEPS_WAITING", found.waits),
+    ):
+        if keys:
+            known = sorted(names.get(key, key) for key in keys)
+            listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
+            numbers: dict[str, str | int] = {"count": len(keys), "names": listed}
+            if code == "EDIT_EVICTS":
+                numbers |= _evictions(found, names)
+            yield Diagnostic(code, "", "", numbers)
+    for loan in found.loans[:NAMED]:
+        yield Diagnostic(
+            "EDIT_CUTS_LOAN" if loan.after < loan.before else "EDIT_GIVES_LOAN",
+            f"ClusterQueue/{loan.queue}",
+            "",
+            {
+                "queue": loan.queue,
+                "flavor": loan.column.flavor,
+                "resource": loan.column.resource,
+                "borrowed_before": loan.before,
+                "borrowed_after": loan.after,
+            },
+        )
+
+
+def _evictions(found: Difference, names: Mapping[str, str]) -> dict[str, str | int]:
+    """Return for whom work goes by the edit, and what is thrown away."""
+    preemptors = sorted({names.get(e.preemptor, e.preemptor) for e in found.evictions} - {""})
+    lost = sum(eviction.lost_gpu_hours for eviction in found.evictions)
+    listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
+    numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
+    return numbers | {"preemptors": listed} if preemptors else numbers
+
+
+def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
+    """Yield who stands on a node that is to be forgotten: that work is evicted."""
+    if not isinstance(spec, NodeRemoval):
+        return
+    found = [
+        work
+        for work in before.workloads
+        if work.admission and any(spec.name in a.nodes for a in work.admission.assignments)
+    ]
+    if found:
+        lost = sum(lost_gpu_hours(work, before.now) for work in found)
+        names = sorted(work.name for work in found)
+        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
+        numbers: dict[str, str | int] = {"count": len(names), "names": listed}
+        numbers["gpu_hours"] = f"{lost:.1f}"
+        yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
+
+
+def _not_looked_at(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:
+    """Yield that a right to evict while borrowing counts for nothing where a tree shares."""
+    asks = isinstance(spec, ClusterQueueSpec) and spec.preemption.borrow_within_cohort != "Never"
+    if isinstance(spec, ClusterQueueSpec) and asks and takes_by_share(snapshot, spec.cohort):
+        numbers = {"queue": spec.name, "cohort": spec.cohort or ""}
+        path = "preemption.borrow_within_cohort"
+        yield Diagnostic("BORROW_WITHIN_COHORT_UNUSED", f"ClusterQueue/{spec.name}", path, numbers)
+
+
+def _unknown_resources(
+    spec: ClusterQueueSpec | CohortSpec, snapshot: Snapshot
+) -> Iterable[Diagnostic]:
+    """Yield a warning for each resource that no node and no other promise knows."""
+    known = {r for node in snapshot.nodes for r in node.allocatable} | WELL_KNOWN
+    for name, queue in snapshot.cluster_queues.items():
+        known |= {fr.resource for fr in queue.quotas} if name != spec.name else set()
+    for resource in sorted(_resources(spec.groups) - known):
+        numbers = {"resource": resource, "nearest": nearest_resource(resource, known)}
+        yield Diagnostic("UNKNOWN_RESOURCE", spec.name, "groups", numbers)
+
+
+def _resources(groups: Iterable[ResourceGroupSpec]) -> set[str]:
+    return {resource for group in groups for resource in group.resources}
+
+
+def _shortened(found: list[Diagnostic]) -> list[Diagnostic]:
+    """Return the first few; the last of them counts the rest."""
+    if len(found) <= NAMED:
+        return found
+    numbers: dict[str, str | int] = {"count": len(found) - NAMED}
+    return [*found[:NAMED], Diagnostic("MORE_WORK_BECOMES_IMPOSSIBLE", "", "", numbers)]

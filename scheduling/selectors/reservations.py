@@ -1,0 +1,93 @@
+"""Room that is reserved: for whom, until when, and what it has cost so far in idle GPUs.
+
+The last cycle remembers it; what a gang that has started had held idle stands in its story.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from gpuplatform.common import clock
+from queues.access import Actor
+from scheduling.engine import codec
+from scheduling.engine.reservations import idle_gpu_hours
+from scheduling.engine.snapshot import Reservation
+from scheduling.models import Cycle, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationRow:
+    """Room kept for one waiting gang. ``workload`` None: the reader may not see it.
+
+    ``starts_at`` is a promise where ``promised``, else an estimate. ``idle_gpu_hours`` has been
+    held idle since its turn came at ``since``; it is its team's cost.
+    """
+
+    workload: Any
+    team: Any
+    starts_at: datetime
+    promised: bool
+    since: datetime
+    nodes: tuple[str, ...]
+    idle_gpus: int
+    idle_gpu_hours: float
+
+
+def reservation_rows(actor: Actor) -> list[ReservationRow]:
+    """Return every reservation, the first to start first, in two queries."""
+    found = _standing()
+    rows = Workload.objects.filter(uid__in=[one.workload for one in found]).select_related("team")
+    by_key = {str(row.uid): row for row in rows}
+    lines = [_row(one, by_key.get(one.workload), actor) for one in found]
+    return sorted(lines, key=lambda line: (line.starts_at, line.nodes))
+
+
+def reservation_of(workload: Workload, actor: Actor) -> ReservationRow | None:
+    """Return what is reserved for one workload, or None."""
+    if workload.status != "pending":
+        return None
+    mine = (one for one in _standing() if one.workload == str(workload.uid))
+    return next((_row(one, workload, actor) for one in mine), None)
+
+
+def as_fields(row: ReservationRow | None) -> dict[str, Any] | None:
+    """Return a reservation as REST shows it."""
+    if row is None:
+        return None
+    return {
+        "starts_at": row.starts_at.isoformat(),
+        "promised": row.promised,
+        "since": row.since.isoformat(),
+        "nodes": list(row.nodes),
+        "idle_gpus": row.idle_gpus,
+        "idle_gpu_hours": row.idle_gpu_hours,
+    }
+
+
+def _standing() -> Iterable[Reservation]:
+    last = Cycle.objects.order_by("-id").only("memory").first()
+    if last is None or not last.memory.get("reservations"):
+        return ()
+    return codec.decode_memory(last.memory).reservations
+
+
+def _row(one: Reservation, workload: Workload | None, actor: Actor) -> ReservationRow:
+    team = workload.team if workload is not None else None
+    seen = workload is not None and (
+        actor.sees_everything or (team is not None and actor.sees_team(team.pk))
+    )
+    return ReservationRow(
+        workload=workload if seen else None,
+        team=team if seen else None,
+        starts_at=_instant(one.starts_at),
+        promised=one.promised,
+        since=_instant(one.since),
+        nodes=tuple(sorted({name for a in one.assignments for name in a.nodes})),
+        idle_gpus=one.idle_gpus,
+        idle_gpu_hours=round(idle_gpu_hours(one, clock.now().timestamp()), 2),
+    )
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,303 @@
+"""What an edit means is told before it is saved: by form, REST dry run and manifest alike."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from queues.models import ClusterQueue, Cohort, ResourceFlavor, Topology, TopologyLevel
+from scheduling.models import Node
+from tests.pages.conftest import decide
+from tests.pages.test_editors import posted
+from tests.scheduling.loop import world
+
+pytestmark = pytest.mark.django_db
+REASON = "Agreed in the June review"
+JSON = "application/json"
+
+
+def told(answer):
+    """Return the findings of a form's Check, or the warnings of a REST answer, by code."""
+    if answer["Content-Type"].startswith("text/html"):
+        found = answer.context["findings"]
+        return {finding.code: finding for finding in found}
+    return {warning["code"]: warning for warning in answer.json()["warnings"]}
+
+
+@pytest.fixture
+def admin(ada, signed_in):
+    return signed_in(ada)
+
+
+@pytest.fixture
+def check(admin):
+    """Press Check in the editor of an object."""
+
+    def send(kind, name, **changes):
+        path = reverse(f"{kind}-edit", args=[name])
+        return admin.post(path, posted(admin.get(path), check="1", **changes))
+
+    return send
+
+
+@pytest.fixture
+def dry(admin):
+    """Put an object with some values changed, keeping nothing."""
+
+    def send(path, **changes):
+        body = admin.get(f"/api/v1/{path}/").json() | changes
+        address = f"/api/v1/{path}/?dry_run=All"
+        return admin.put(address, body, content_type=JSON, headers={"If-Match": "*"})
+
+    return send
+
+
+def gpus(nominal):
+    cell = {"resource": "nvidia.com/gpu", "nominal": str(nominal)}
+    flavor = {"flavor": "h100-sxm", "quotas": [cell]}
+    return [{"resources": ["nvidia.com/gpu"], "flavors": [flavor]}]
+
+
+# ---- work that becomes impossible ---------------------------------------------------------------
+def test_a_smaller_quota_names_the_waiting_work_that_it_makes_impossible(platform, check, dry):
+    ClusterQueue.objects.update(cohort=None)
+    world.work("datos", "six", gpus=3, pods=2)
+    for answer in (
+        check("queue", "cq-datos", **{"quota-0-nominal": "4", "quota-0-borrowing_limit": ""}),
+        dry("cluster-queues/cq-datos", groups=gpus(4)),
+    ):
+        found = told(answer)["WORK_BECOMES_IMPOSSIBLE"]
+        numbers = found["numbers"] if isinstance(found, dict) else found.numbers
+        assert (numbers["workload"], numbers["blocker"]) == ("ns-datos/six", "NEVER_FITS_QUEUE")
+        assert (numbers["need"], numbers["ceiling"]) == (6, 4)
+    assert ClusterQueue.objects.get(name="cq-datos").version == 1
+
+
+def test_after_the_save_such_work_shows_that_it_is_impossible(platform, admin):
+    ClusterQueue.objects.update(cohort=None)
+    row = world.work("datos", "six", gpus=3, pods=2)
+    path = reverse("queue-edit", args=["cq-datos"])
+    cells = {"quota-0-nominal": "4", "quota-0-borrowing_limit": "", "reason": REASON}
+    answer = admin.post(path, posted(admin.get(path), **cells), follow=True)
+    assert "ns-datos/six can never run" in answer.text
+    decide()
+    row.refresh_from_db()
+    blockers = {b["code"]: b for b in row.blockers}
+    assert blockers["IMPOSSIBLE"]["facts"]["sub_code"] == "NEVER_FITS_QUEUE"
+    assert "IMPOSSIBLE" in admin.get(reverse("workload", args=[row.uid])).text
+
+
+def test_a_larger_quota_names_the_work_that_it_makes_possible(platform, check):
+    ClusterQueue.objects.update(cohort=None)
+    world.work("datos", "ten", gpus=2, pods=5)
+    answer = check("queue", "cq-datos", **{"quota-0-nominal": "12", "quota-0-borrowing_limit": ""})
+    assert told(answer)["WORK_BECOMES_POSSIBLE"].numbers == {"workload": "ns-datos/ten"}
+
+
+def test_a_taint_of_a_flavor_names_the_work_that_does_not_tolerate_it(platform, check, dry):
+    taint = {"key": "only", "value": "llm", "effect": "NoSchedule"}
+    for answer in (
+        check("flavor", "h100-sxm", node_taints="only=llm:NoSchedule"),
+        dry("flavors/h100-sxm", node_taints=[taint]),
+    ):
+        found = told(answer)["WORK_BECOMES_IMPOSSIBLE"]
+        numbers = found["numbers"] if isinstance(found, dict) else found.numbers
+        assert numbers["workload"] == "ns-datos/later"
+        assert (numbers["blocker"], numbers["taint"]) == (
+            "TAINT_NOT_TOLERATED",
+            "only=llm:NoSchedule",
+        )
+    assert ResourceFlavor.objects.get().node_taints == []
+
+
+def test_a_level_that_a_topology_loses_names_the_work_that_asks_for_it(platform, check, dry):
+    topology = Topology.objects.create(name="dc")
+    for position, label in enumerate(("rack", "kubernetes.io/hostname")):
+        TopologyLevel.objects.create(topology=topology, position=position, node_label=label)
+    ResourceFlavor.objects.update(topology="dc")
+    for node in Node.objects.all():
+        node.labels |= {"rack": "r1", "block": "b1"}
+        node.save()
+    world.work(
+        "datos", "near", pods=2, topology={"topology_mode": "required", "topology_level": "rack"}
+    )
+    for answer in (
+        check("topology", "dc", levels="block\nkubernetes.io/hostname"),
+        dry("topologies/dc", levels=["block", "kubernetes.io/hostname"]),
+    ):
+        found = told(answer)["WORK_BECOMES_IMPOSSIBLE"]
+        numbers = found["numbers"] if isinstance(found, dict) else found.numbers
+        assert (numbers["workload"], numbers["level"]) == ("ns-datos/near", "rack")
+    assert topology.levels.count() == 2
+
+
+def test_a_node_that_is_forgotten_names_the_work_that_then_never_fits(platform, admin):
+    world.work("datos", "whole", pods=4, gpus=4)
+    Cohort.objects.update(parent=None)
+    ClusterQueue.objects.filter(name="cq-datos").update(cohort=None)
+    ClusterQueue.objects.get(name="cq-datos").quotas.update(nominal=16, borrowing_limit=None)
+    node = Node.objects.order_by("name").last()
+    page = admin.post(reverse("node-delete", args=[node.name]), {"check": "1"})
+    rest = admin.delete(f"/api/v1/nodes/{node.name}/?dry_run=All")
+    assert (page.status_code, rest.status_code, rest.json()["dry_run"]) == (200, 200, True)
+    for answer in (page, rest):
+        found = told(answer)["WORK_BECOMES_IMPOSSIBLE"]
+        numbers = found["numbers"] if isinstance(found, dict) else found.numbers
+        assert (numbers["workload"], numbers["blocker"]) == (
+            "ns-datos/whole",
+            "NEVER_FITS_CLUSTER",
+        )
+        assert (numbers["need"], numbers["have"]) == (16, 12)
+    assert Node.objects.filter(name=node.name).exists()
+    kept = admin.post(reverse("node-delete", args=[node.name]), {"reason": REASON}, follow=True)
+    assert "ns-datos/whole can never run" in kept.text
+    assert not Node.objects.filter(name=node.name).exists()
+
+
+def test_a_node_that_is_forgotten_names_who_stands_on_it(ran_for_two_hours, admin):
+    answer = admin.delete("/api/v1/nodes/h100-node-02/?dry_run=All")
+    numbers = told(answer)["REMOVAL_EVICTS"]["numbers"]
+    assert numbers == {"count": 1, "names": "ns-datos/train", "gpu_hours": "24.0"}
+    page = admin.post(reverse("node-delete", args=["h100-node-02"]), {"check": "1"})
+    assert "1 stand on h100-node-02 and are evicted with it: ns-datos/train." in page.text
+
+
+def test_an_alert_that_stands_already_is_told_again_where_it_grows(platform, admin):
+    Node.objects.filter(name="h100-node-01").update(schedulable=False)
+    answer = admin.delete("/api/v1/nodes/h100-node-02/?dry_run=All")
+    assert told(answer)["GUARANTEES_EXCEED_CAPACITY"]["numbers"]["capacity"] == 8
+
+
+NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: h100-node-04, labels: {accelerator: h100-sxm}}
+status:
+  allocatable: {cpu: "120", memory: 960Gi, pods: "110", nvidia.com/gpu: "2"}
+  conditions: [{type: Ready, status: "True"}]
+"""
+
+
+def test_a_node_that_reports_less_names_the_work_that_then_never_fits(platform, admin):
+    world.work("datos", "whole", pods=4, gpus=4)
+    ClusterQueue.objects.get(name="cq-datos").quotas.update(nominal=16, borrowing_limit=None)
+    report = admin.post(
+        "/api/v1/manifests/?dry_run=All", NODE, content_type="application/yaml"
+    ).json()
+    codes = {finding["code"] for finding in report["findings"]}
+    assert {"WORK_BECOMES_IMPOSSIBLE", "GUARANTEES_EXCEED_CAPACITY"} <= codes
+    assert Node.objects.get(name="h100-node-04").allocatable["nvidia.com/gpu"] == 4
+
+
+# ---- alerts appear, stand and clear -------------------------------------------------------------
+def standing(browser):
+    return {alert["code"] for alert in browser.get("/api/v1/alerts/").json()["results"]}
+
+
+def test_a_cordon_tells_that_promises_exceed_capacity_and_its_end_that_they_do_not(
+    platform, admin
+):
+    address = "/api/v1/nodes/h100-node-01/"
+    dry_run = admin.patch(f"{address}?dry_run=All", {"schedulable": False}, content_type=JSON)
+    alert = told(dry_run)["GUARANTEES_EXCEED_CAPACITY"]["numbers"]
+    assert (alert["sum"], alert["capacity"]) == (16, 12)
+    assert dry_run.json()["schedulable"] is False
+    assert Node.objects.get(name="h100-node-01").schedulable
+    assert "GUARANTEES_EXCEED_CAPACITY" not in standing(admin)
+    page = admin.post(
+        reverse("node-cordon", args=["h100-node-01"]), {"check": "1", "cordoned": "yes"}
+    )
+    assert "GUARANTEES_EXCEED_CAPACITY" in page.text
+    admin.patch(address, {"schedulable": False, "reason": REASON}, content_type=JSON)
+    assert "GUARANTEES_EXCEED_CAPACITY" in standing(admin)
+    for name in ("overview", "queues"):
+        assert "GUARANTEES_EXCEED_CAPACITY" in admin.get(reverse(name)).text
+    back = admin.patch(address, {"schedulable": True}, content_type=JSON)
+    assert told(back)["ALERT_CLEARS"]["numbers"]["alert"] == "GUARANTEES_EXCEED_CAPACITY"
+    assert "GUARANTEES_EXCEED_CAPACITY" not in standing(admin)
+
+
+def test_a_smaller_quota_tells_what_it_strands_and_a_larger_one_that_it_does_not(
+    platform, check, admin
+):
+    found = told(check("queue", "cq-datos", **{"quota-0-nominal": "4"}))
+    assert found["STRANDED_CAPACITY"].numbers["amount"] == 4
+    ClusterQueue.objects.get(name="cq-datos").quotas.update(nominal=4)
+    cleared = told(check("queue", "cq-datos", **{"quota-0-nominal": "8"}))["ALERT_CLEARS"]
+    assert cleared.numbers["alert"] == "STRANDED_CAPACITY"
+    assert "4 GPUs of h100-sxm can be used by nobody" in cleared.sentence
+
+
+# ---- preemption over work without a checkpoint --------------------------------------------------
+@pytest.fixture
+def ran_for_two_hours(platform):
+    from scheduling.models import Admission, Workload  # noqa: PLC0415
+
+    at = timezone.now() - timedelta(hours=2)
+    Admission.objects.update(admitted_at=at)
+    Workload.objects.exclude(status="pending").update(admitted_at=at)
+    return platform
+
+
+RIGHTS = {
+    "reclaim_within_cohort": "Any",
+    "within_cluster_queue": "Never",
+    "borrow_within_cohort": "Never",
+    "max_priority_threshold": None,
+}
+
+
+def test_wider_preemption_names_the_work_without_checkpoint(ran_for_two_hours, check, dry, admin):
+    for answer in (
+        check("queue", "cq-ia", reclaim_within_cohort="Any"),
+        dry("cluster-queues/cq-ia", preemption=RIGHTS),
+    ):
+        found = told(answer)["PREEMPTION_WITHOUT_CHECKPOINT"]
+        numbers = found["numbers"] if isinstance(found, dict) else found.numbers
+        assert (numbers["count"], numbers["workloads"]) == (1, "ns-datos/train")
+        assert (numbers["gpu_hours"], numbers["fields"]) == ("24.0", "reclaim_within_cohort")
+    path = reverse("queue-edit", args=["cq-ia"])
+    data = posted(admin.get(path), reclaim_within_cohort="Any", reason=REASON)
+    saved = admin.post(path, data, follow=True)
+    assert "24.0 GPU-hours at risk: ns-datos/train." in saved.text
+    assert "PREEMPTION_WITHOUT_CHECKPOINT" not in told(dry("cluster-queues/cq-ia"))
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"stateless": True},
+        {"last_checkpoint_at": timezone.now()},
+        {"preemptible": False},
+    ],
+    ids="-".join,
+)
+def test_work_that_loses_nothing_is_not_named(ran_for_two_hours, check, columns):
+    from scheduling.models import Workload  # noqa: PLC0415
+
+    Workload.objects.update(**columns)
+    found = told(check("queue", "cq-ia", reclaim_within_cohort="Any"))
+    assert "PREEMPTION_WITHOUT_CHECKPOINT" not in found
+
+
+QUEUE = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: cq-ia}
+spec:
+  cohort: llm
+  namespaceSelector: {}
+  preemption: {reclaimWithinCohort: Any}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: h100-sxm, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]
+"""
+
+
+def test_a_manifest_that_widens_preemption_is_told_the_same(ran_for_two_hours, admin):
+    report = admin.post(
+        "/api/v1/manifests/?dry_run=All", QUEUE, content_type="application/yaml"
+    ).json()
+    (found,) = [f for f in report["findings"] if f["code"] == "PREEMPTION_WITHOUT_CHECKPOINT"]
+    assert found["numbers"]["fields"] == "reclaim_within_cohort"

@@ -1,0 +1,83 @@
+"""A gang that finds no room: what is promised to it, what that costs, and who is told."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import override_settings
+from django.urls import reverse
+
+from scheduling.cycle import run_cycle
+from scheduling.engine.terms import Status
+from scheduling.loader import load_snapshot
+from scheduling.reconciler import reconcile
+from tests.scheduling.loop.world import nodes, queue, status, work
+
+pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def two_nodes(clock):
+    """Two nodes of four GPUs: one job runs for ten minutes on each, of half an hour on one."""
+    nodes(2)
+    queue("datos", 8)
+    work("datos", "long", gpus=2, expected_duration_s=1_800)
+    work("datos", "short", pods=2, gpus=1, expected_duration_s=600)
+    run_cycle()
+    reconcile()
+    return clock
+
+
+def test_a_gang_is_told_its_start_and_nobody_later_takes_its_room(two_nodes, admin_client):
+    gang = work("datos", "gang", pods=2, gpus=4, expected_duration_s=600)
+    late = work("datos", "late", gpus=3, expected_duration_s=7_200)
+    brief = work("datos", "brief", gpus=1, expected_duration_s=300)
+    run_cycle()
+    assert (status(gang), status(late), status(brief)) == (
+        Status.PENDING,
+        Status.PENDING,
+        Status.ADMITTED,
+    )
+    assert gang.blockers[0]["code"] == "PROMISED"
+    assert late.blockers[0]["code"] == "RESERVED"
+    assert late.blockers[0]["facts"]["reserved_for"] == str(gang.uid)
+
+    two_nodes.shift(5 * MINUTE)
+    reconcile()
+    run_cycle()
+    for _ in range(5):
+        two_nodes.shift(5 * MINUTE)
+        reconcile()
+        run_cycle()
+    assert status(gang) is Status.ADMITTED, "half an hour after the longest job began"
+    held = gang.events.get(kind="admitted").facts["held_idle_gpu_hours"]
+    assert 1.0 < held < 4.0
+
+
+def test_rest_and_pages_show_what_is_reserved_and_what_it_costs(two_nodes, admin_client):
+    gang = work("datos", "gang", pods=2, gpus=4)
+    run_cycle()
+    two_nodes.shift(MINUTE)
+    told = admin_client.get(f"/api/v1/workloads/{gang.uid}/").json()["reservation"]
+    assert told["promised"] is True
+    assert told["starts_at"].startswith("2026-06-01T12:30:00")
+    assert told["nodes"] == ["h100-node-01", "h100-node-02"]
+    assert told["idle_gpus"] == 4
+    assert told["idle_gpu_hours"] == pytest.approx(4 / 60, abs=0.01)
+    page = admin_client.get(reverse("nodes")).content.decode()
+    assert "Room reserved for gangs" in page
+    page = admin_client.get(reverse("workload", args=[gang.uid])).content.decode()
+    assert "Starts by" in page
+
+
+@override_settings(STARVATION_TIMEOUT_S="60", RESERVATION_MIN_GPUS="8")
+def test_settings_say_who_starves_and_when_and_a_limit_stands_for_a_missing_duration(clock):
+    nodes(1)
+    queue("datos", 8)
+    work("datos", "limited", gpus=1, max_execution_time_s=900)
+    snapshot = load_snapshot()
+    assert snapshot.workloads[0].duration_s == 900
+    patience = snapshot.patience
+    assert (patience.after_s, patience.minimum, patience.elders_after_s) == (60.0, 8, 240.0)
+    with override_settings(STARVATION_TIMEOUT_S="-1"):
+        assert load_snapshot().patience.after_s is None
