@@ -161,9 +161,10 @@ def test_pods_that_need_one_island_can_use_no_gpus_of_two() -> None:
 
 
 def test_pods_that_ask_for_memory_use_the_part_of_the_device_that_it_is() -> None:
-    made = waits_for(pods(1, 0, device=DeviceRequest(1, share=0, memory=10)))
+    part = pods(1, 0, device=DeviceRequest(1, share=0, memory=10))
+    made = world().topology()
     made.node_list.append(replace(node(1, 1), devices=Devices(1, memory=24)))
-    found = figures(made)
+    (found,) = fragments(replace(made.build(), shapes=(Recent(part, 1),)))
     assert (found.usable, found.stranded) == (832, {Stranded.SHARE: 168})
 
 
