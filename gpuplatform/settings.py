@@ -238,14 +238,14 @@ BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
-# How long a gang waits before nodes that empty are held for it, in seconds; empty: never. How
-# large it is at least, in GPUs (in pods where it asks for none).
-STARVATION_TIMEOUT_S = env("STARVATION_TIMEOUT_S", "3600")
-RESERVATION_MIN_GPUS = env("RESERVATION_MIN_GPUS", "2")
 # How long a gang that lost pods with a node keeps its place; 0: not at all, negative: for ever.
 GANG_GRACE_S = float(env("GANG_GRACE_S", "60"))
 # Pods without GPUs never take what goes with free GPUs, or only come to GPU nodes last.
 KEEP_CPU_FOR_GPUS = env_bool("KEEP_CPU_FOR_GPUS")
+# How long a gang waits before nodes that empty are held for it, in seconds; negative: for ever.
+# How large it is at least, in GPUs (in pods where it asks for none).
+STARVATION_TIMEOUT_S = env("STARVATION_TIMEOUT_S", "3600")
+RESERVATION_MIN_GPUS = env("RESERVATION_MIN_GPUS", "2")
 # Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
 # host is ever called, whatever address somebody enters.
 SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]

@@ -116,8 +116,8 @@ def load(now: datetime | None = None) -> Loaded:
         usage_decay=USAGE_DECAY,
         gang_grace_s=settings.GANG_GRACE_S,
         shapes=recent(now),
-        patience=patience_of(settings),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
+        patience=patience_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(

@@ -325,8 +325,9 @@ def patience_of(settings: Any) -> Patience:
     """
     try:
         least = int(settings.RESERVATION_MIN_GPUS)
-        after_s = float(settings.STARVATION_TIMEOUT_S) if settings.STARVATION_TIMEOUT_S else None
+        waits_s = float(settings.STARVATION_TIMEOUT_S)
     except ValueError as problem:
         raise ImproperlyConfigured(f"reservations: {problem}") from problem
+    after_s = None if waits_s < 0 else waits_s
     elders_after_s = ELDERS * (STARVATION_S if after_s is None else after_s)
     return Patience(after_s, least, elders_after_s)

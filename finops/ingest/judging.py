@@ -36,6 +36,9 @@ INCOMPLETE = frozenset(
         "SOURCE_EMPTY_PARTS",
         "SOURCE_NO_ASSETS",
         "SOURCE_PARTLY",
+        "SOURCE_PAGES_SHIFTED",
+        "SOURCE_LOG_BEGINS",
+        "SOURCE_LOG_IS_OFF",
     }
 )
 

@@ -2,7 +2,7 @@
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
 from finops.models.prices import Price
-from finops.models.source_rows import AssetRow, CostRow
+from finops.models.source_rows import AssetRow, CostRow, TeamDayRow, TokenRow
 from finops.models.sources import Coverage, Fetch, Payload, Source
 
 __all__ = [
@@ -17,4 +17,6 @@ __all__ = [
     "Payload",
     "Price",
     "Source",
+    "TeamDayRow",
+    "TokenRow",
 ]

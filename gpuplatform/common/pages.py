@@ -51,21 +51,25 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class RailItem:
-    """One entry of the rail. ``needs`` "" is for everybody; ``key`` is pressed after ``g``."""
+    """One entry of the rail. ``needs`` "" is for everybody; ``key`` is pressed after ``g``.
+
+    ``also``: where else in the address space pages stand that belong to it.
+    """
 
     name: str
     label: str | Promise
     icon: str
     key: str
     needs: str = ""
+    also: tuple[str, ...] = ()
 
 
 RAIL = (
     RailItem("overview", _("Overview"), "overview", "o"),
-    RailItem("queues", _("Queues"), "queues", "q"),
+    RailItem("queues", _("Queues"), "queues", "q", also=("/cohorts/",)),
     RailItem("workloads", _("Workloads"), "workloads", "w"),
     RailItem("submit", _("Submit"), "submit", "s", "submit"),
-    RailItem("nodes", _("Nodes"), "nodes", "n"),
+    RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/")),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
@@ -127,7 +131,8 @@ def rail_links(request: HttpRequest, viewer: Viewer) -> list[RailLink]:
             href = reverse(item.name)
         except NoReverseMatch:
             continue
-        current = request.path == href or (href != "/" and request.path.startswith(href))
+        below = item.also if href == "/" else (href, *item.also)
+        current = request.path == href or request.path.startswith(below)
         links.append(RailLink(item, href, current))
     return links
 

@@ -5,18 +5,20 @@ what somebody submitted or edited. A sentence is a template over the numbers tha
 code; amounts come with a ``resource`` and are written the way people say them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from string import Formatter
 from typing import Any
 
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
-from gpuplatform.common.reasons_checks import PRICES, PROMISES, WORKLOADS
+from gpuplatform.common.reasons_checks import PRICES, WORKLOADS
 from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_devices import DEVICES
 from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
+from gpuplatform.common.reasons_promises import PROMISES
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
@@ -37,6 +39,8 @@ AMOUNTS = (
     "missing",
 )
 INSTANTS = ("until",)  # seconds since the epoch
+GPU_HOURS = ("their_hours", "our_hours")
+PROMISED = ("their_gpus", "our_gpus")
 LAST_INSTANT = 253_402_300_799  # of the year 9999: later ones cannot be written
 
 
@@ -129,14 +133,30 @@ def _words(numbers: Mapping[str, Any]) -> _Numbers:
     needed, available = words.get("needed"), words.get("available")
     if isinstance(needed, int) and isinstance(available, int):
         words["missing"] = max(0, needed - max(0, available))
-    resource = str(words.get("resource") or "nvidia.com/gpu")
-    for key in AMOUNTS:
-        if isinstance(words.get(key), int):
-            words[key] = describe_amount(resource, words[key])
-    for key in INSTANTS:
-        if isinstance(words.get(key), int):
-            words[key] = _describe_instant(words[key])
+    _spell(words)
     return words
+
+
+def _spell(words: _Numbers) -> None:
+    """Write amounts, hours and instants the way people say them."""
+    resource = str(words.get("resource") or "nvidia.com/gpu")
+    ways: tuple[tuple[tuple[str, ...], Callable[[Any], str]], ...] = (
+        (AMOUNTS, partial(describe_amount, resource)),
+        (PROMISED, partial(describe_amount, "nvidia.com/gpu")),
+        (INSTANTS, _describe_instant),
+    )
+    for keys, describe in ways:
+        known = [key for key in keys if isinstance(words.get(key), int)]
+        words.update({key: describe(words[key]) for key in known})
+    words.update({key: _describe_hours(words[key]) for key in GPU_HOURS if key in words})
+
+
+def _describe_hours(hours: object) -> str:
+    """Return hours with one decimal and thousands apart; what is no number stays as it is."""
+    try:
+        return f"{float(str(hours)):,.1f}"
+    except ValueError:
+        return str(hours)
 
 
 def _describe_instant(instant: int) -> str:

@@ -1,4 +1,4 @@
-"""What can never work, or promises too much (``placement.md`` 3, names of the samples)."""
+"""What can never work in a workload or a price (``placement.md`` 3, names of the samples)."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -248,83 +248,6 @@ WORKLOADS: dict[str, Reason] = {
         ERROR, _("You may not submit work to {queue}."), _("Ask the team's lead to add you.")
     ),
     "NOT_ALLOWED": Reason(ERROR, _("You may not change {subject}."), _("Ask an admin.")),
-}
-
-# About what is promised, against what there is.
-PROMISES: dict[str, Reason] = {
-    "GUARANTEES_EXCEED_CAPACITY": Reason(
-        WARNING,
-        _("Queues and cohorts are promised {sum} together; healthy nodes have {capacity}."),
-        _("Lower the promises, or add nodes."),
-    ),
-    "STRANDED_CAPACITY": Reason(
-        WARNING,
-        _("{amount} can be used by nobody: no queue's ceiling reaches them."),
-        _("Raise a quota or a limit."),
-    ),
-    "LENDER_CANNOT_RECLAIM": Reason(
-        WARNING,
-        _("{queues} may lend quota, but not take it back: the owner waits until borrowers end."),
-        _("Set reclaimWithinCohort to LowerPriority or Any."),
-    ),
-    "DESERVED_BELOW_GUARANTEE": Reason(
-        ERROR,
-        _("Deserved {deserved} of {resource} is below the guarantee {guarantee}."),
-        _("Raise deserved, or lower the guarantee."),
-    ),
-    "DESERVED_DEFAULTED": Reason(
-        INFO, _("Deserved is absent and was set to the guarantee: {amount}.")
-    ),
-    "GUARANTEE_ABOVE_CAPABILITY": Reason(
-        ERROR,
-        _("The guarantee {guarantee} of {resource} is above the capability {capability}."),
-        _("Lower the guarantee, or raise the capability."),
-    ),
-    "WORK_BECOMES_IMPOSSIBLE": Reason(
-        WARNING,
-        _("With this, {workload} can never run: {why}"),
-        _("Tell its owner, or keep the old value."),
-    ),
-    "MORE_WORK_BECOMES_IMPOSSIBLE": Reason(
-        WARNING,
-        _("{count} more pending workloads can never run with this."),
-        _("Tell their owners, or keep the old value."),
-    ),
-    "WORK_BECOMES_POSSIBLE": Reason(
-        INFO, _("{workload} could never run; with this it can, once there is room.")
-    ),
-    "ALERT_CLEARS": Reason(INFO, _("With this it is no longer so: {what}")),
-    "PREEMPTION_WITHOUT_CHECKPOINT": Reason(
-        WARNING,
-        _(
-            "By this ({because}) running work without a recent checkpoint may be evicted:"
-            " {count} in all, {gpu_hours} GPU-hours at risk: {workloads}."
-        ),
-        _("Have them save their progress first, or grant a minimum run time."),
-    ),
-    "EDIT_STARTS": Reason(INFO, _("By this edit the next cycle starts {count}: {names}.")),
-    "EDIT_KEEPS_WAITING": Reason(
-        WARNING, _("Without this edit {count} would start in the next cycle: {names}.")
-    ),
-    "EDIT_EVICTS": Reason(
-        WARNING,
-        _("By this edit the next cycle evicts {count}: {names}."),
-        _("Tell their owners, or wait until they have ended."),
-    ),
-    "EDIT_SPARES": Reason(
-        INFO, _("Without this edit {count} would be evicted in the next cycle: {names}.")
-    ),
-    "EDIT_CUTS_LOAN": Reason(
-        WARNING,
-        _("By this edit {queue} borrows {borrowed_after} of {flavor}, not {borrowed_before}."),
-    ),
-    "EDIT_GIVES_LOAN": Reason(
-        INFO,
-        _("By this edit {queue} borrows {borrowed_after} of {flavor}, not {borrowed_before}."),
-    ),
-    "EDIT_TOO_LARGE_TO_COMPARE": Reason(
-        INFO, _("With {count} workloads only the next cycle can tell who starts and who goes.")
-    ),
 }
 
 # About prices.

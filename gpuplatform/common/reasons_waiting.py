@@ -91,8 +91,8 @@ BLOCKERS: dict[str, Reason] = {
     "USED_MORE": Reason(
         INFO,
         _(
-            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours for"
-            " {their_gpus} promised GPUs; {own} has used {our_hours} for {our_gpus}."
+            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours with"
+            " {their_gpus} promised; {own} has used {our_hours} with {our_gpus} promised."
         ),
         _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
     ),

@@ -130,9 +130,15 @@ def form_problems(*given: forms.Form) -> list[dict[str, str]]:
             "field": form[name].id_for_label if name in form.fields else "",
             "code": str(error["code"] or "invalid"),
             "path": name if name in form.fields else "",
-            "message": error["message"],
+            "message": _labelled(form, name, error["message"]),
         }
         for form in given
         for name, errors in form.errors.get_json_data().items()
         for error in errors
     ]
+
+
+def _labelled(form: forms.Form, name: str, message: str) -> str:
+    """Return what a field refused, with the words by which people find it."""
+    label = form.fields[name].label if name in form.fields else ""
+    return f"{label}: {message}" if label else message

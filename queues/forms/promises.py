@@ -61,7 +61,12 @@ class QueueForm(EditForm):
         label=_("Evict in the queue itself"), choices=WithinClusterQueue.choices
     )
     borrow_within_cohort = forms.ChoiceField(
-        label=_("Evict others while borrowing"), choices=BorrowWithinCohort.choices
+        label=_("Evict others while borrowing"),
+        choices=BorrowWithinCohort.choices,
+        help_text=_(
+            "Only where the tree shares by nothing: where its top cohort says share or history,"
+            " evicting goes by share and this is not looked at."
+        ),
     )
     fair_weight = weight_field(
         _(

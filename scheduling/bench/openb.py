@@ -113,7 +113,7 @@ def world(order: Iterable[Hole], pods: Iterable[Shape], policy: str) -> Snapshot
 def _node(number: int, hole: Hole) -> Node:
     cpu, memory = hole.amounts
     gpus = len(hole.devices)
-    whole = {CPU: cpu, MEMORY: memory, PODS: SLOTS, GPU: gpus}
+    whole = {CPU: cpu, MEMORY: memory, PODS: SLOTS, GPU: gpus * WHOLE}  # it offers parts
     return Node(f"node-{number:04d}", {MODEL: hole.kind}, whole, devices=Devices(gpus))
 
 

@@ -136,10 +136,11 @@ class Desk:
     def move(self, seats: Mapping[str, tuple[Assignment, ...]]) -> None:
         """Let newcomers of this cycle stand elsewhere, on the same flavors."""
         books, workloads = self.state.books, self.state.workloads
-        for place, admit in enumerate(self.moves):
-            if isinstance(admit, Admit) and admit.workload in seats:
-                books.drop(workloads[admit.workload], admit.assignments, books.both)
-                self.moves[place] = replace(admit, assignments=seats[admit.workload])
+        for key, place in [(key, self._started[key]) for key in seats]:
+            admit = self.moves[place]
+            assert isinstance(admit, Admit)
+            books.drop(workloads[key], admit.assignments, books.both)
+            self.moves[place] = replace(admit, assignments=seats[key])
         for key, assignments in seats.items():
             books.hold(workloads[key], assignments, books.both)
             self.state.newcomers.add(workloads[key], assignments)

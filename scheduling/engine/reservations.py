@@ -8,7 +8,7 @@ is everybody of no higher priority; but where a time was promised, not who ends 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 from scheduling.engine.books import Books, Charge
@@ -50,6 +50,9 @@ def starves_at(patience: Patience, workload: Workload) -> float | None:
 def elder_from(patience: Patience, workload: Workload) -> float:
     """Return from when the workload lets no younger gang go first."""
     return workload.created_at + patience.elders_after_s
+
+
+_NOTHING_ASIDE = nullcontext()
 
 
 def idle_gpu_hours(one: Reservation, now: float) -> float:
@@ -157,6 +160,8 @@ class Reservations:
 
         A claim goes before: what it keeps was no longer free when room was reserved.
         """
+        if not self._table:
+            return ()
         others = (key for key in self._table if key != workload.key)
         return tuple(sorted(key for key in others if self._binds(key, workload, now)))
 
@@ -176,12 +181,15 @@ class Reservations:
             found |= self._relied.get(key, frozenset())
         return found
 
-    @contextmanager
-    def aside(self, bound: Collection[str]) -> Iterator[None]:
+    def aside(self, bound: Collection[str]) -> AbstractContextManager[None]:
         """Look at the books with the reservations of ``bound`` alone.
 
         The others are back afterwards; where quota was taken meanwhile, with what is left of it.
         """
+        return self._without(bound) if self._table else _NOTHING_ASIDE
+
+    @contextmanager
+    def _without(self, bound: Collection[str]) -> Iterator[None]:
         loose = [key for key in self if key not in bound]
         lifted = [one for one in map(self.lift, loose) if one is not None]
         self.any_aside = bool(lifted)

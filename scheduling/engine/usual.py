@@ -1,10 +1,12 @@
 """Which pods usually come: the shapes by which free room is judged, most frequent first.
 
-They are those of waiting work; where nobody waits, those of the work that stands
-(``placement.md`` 4.1). Pods without GPUs come, too: to them free GPUs are of no use.
+They are those of the last days where the snapshot has them, else those of waiting work, else
+those of the work that stands (``placement.md`` 4.1). Pods without GPUs come, too: to them free
+GPUs are of no use.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
@@ -44,17 +46,33 @@ class Usual:
 
 def usual_pods(atlas: Atlas) -> tuple[Usual, ...]:
     """Return the pods that usually come, most frequent first; equally frequent ones by shape."""
-    work = atlas.snapshot.workloads
-    waiting = [w for w in work if w.admission is None and not w.blocked]
     counts: Counter[tuple[object, frozenset[str]]] = Counter()
     known: dict[tuple[object, frozenset[str]], PodSet] = {}
-    for workload in waiting or [w for w in work if w.admission is not None]:
-        for pod_set in workload.pod_sets:
-            key = form(pod_set)[2:], _flavors(atlas, workload, pod_set)
-            counts[key] += pod_set.count
-            known.setdefault(key, pod_set)
+    for pod_set, pods, flavors in _came(atlas):
+        key = form(pod_set)[2:], flavors
+        counts[key] += pods
+        known.setdefault(key, pod_set)
     found = [Usual(known[key], weight, key[1]) for key, weight in counts.items()]
     return tuple(sorted(found, key=_order))
+
+
+def _came(atlas: Atlas) -> Iterator[tuple[PodSet, int, frozenset[str]]]:
+    """Yield pods that came, how many, and the flavors on which they may stand."""
+    if atlas.snapshot.shapes:
+        for one in atlas.snapshot.shapes:
+            yield one.pod_set, one.pods, _suiting(atlas, one.pod_set)
+        return
+    work = atlas.snapshot.workloads
+    waiting = [w for w in work if w.admission is None and not w.blocked]
+    for workload in waiting or [w for w in work if w.admission is not None]:
+        for pod_set in workload.pod_sets:
+            yield pod_set, pod_set.count, _flavors(atlas, workload, pod_set)
+
+
+def _suiting(atlas: Atlas, pod_set: PodSet) -> frozenset[str]:
+    """Return the flavors of which a node takes such pods: nobody knows their queue any more."""
+    names = atlas.snapshot.flavors
+    return frozenset(n for n in names if atlas.suitable(pod_set, [n]).nodes)
 
 
 def _flavors(atlas: Atlas, workload: Workload, pod_set: PodSet) -> frozenset[str]:

@@ -21,12 +21,21 @@ class LoanChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Eviction:
+    """Who goes by the edit, for whom ("": for nobody), and the GPU-hours that are thrown away."""
+
+    workload: str
+    preemptor: str
+    lost_gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """What the next cycle does otherwise because of the edit. Workloads by key, sorted.
 
     ``starts`` would not have started without it, ``waits`` would have. ``evicted`` would have
     stayed without it, ``spared`` would have been evicted. ``loans``: who borrows more or less
-    once both cycles are through, by queue and column.
+    once both cycles are through, by queue and column. ``evictions``: more of ``evicted``.
     """
 
     starts: tuple[str, ...] = ()
@@ -34,6 +43,7 @@ class Difference:
     evicted: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()
     loans: tuple[LoanChange, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
 
 
 def what_if(before: Snapshot, after: Snapshot) -> Difference:
@@ -51,6 +61,11 @@ def what_if(before: Snapshot, after: Snapshot) -> Difference:
         evicted=tuple(sorted(leaves - left)),
         spared=tuple(sorted(left - leaves)),
         loans=tuple(_loans(first, then)),
+        evictions=tuple(
+            Eviction(move.workload, move.preemptor or "", move.lost_gpu_hours)
+            for move in sorted(edited, key=lambda move: move.workload)
+            if isinstance(move, Evict) and move.workload not in left
+        ),
     )
 
 

@@ -122,7 +122,7 @@ class _Rights:
         self._snapshot, self._queues = snapshot, snapshot.cluster_queues
         self._ledger = admitted_ledger(snapshot)
         self._fair = {
-            name: _takes_by_share(snapshot, queue.cohort) for name, queue in self._queues.items()
+            name: takes_by_share(snapshot, queue.cohort) for name, queue in self._queues.items()
         }
 
     def all(self) -> Iterator[tuple[Right, Reach]]:
@@ -189,7 +189,8 @@ class _Rights:
         return any(self._ledger.promised(key, fr) > 0 for key in inside for fr in columns)
 
 
-def _takes_by_share(snapshot: Snapshot, cohort: str | None) -> bool:
+def takes_by_share(snapshot: Snapshot, cohort: str | None) -> bool:
+    """Return whether evictions go by share in the tree of a cohort."""
     said = _root_fairness(snapshot, cohort)
     return cohort is not None and (said is not Fairness.NONE or bool(snapshot.fair_strategies))
 

@@ -15,8 +15,9 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.quantities import nearest_resource
 from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, ResourceGroupSpec, TopologySpec
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.whatif import what_if
-from scheduling.engine.widening import exposed_by
+from scheduling.engine.tenure import lost_gpu_hours
+from scheduling.engine.whatif import Difference, what_if
+from scheduling.engine.widening import exposed_by, takes_by_share
 from scheduling.loader import load_snapshot
 from scheduling.rules import WELL_KNOWN
 from scheduling.selectors.promises import (
@@ -85,6 +86,8 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
         )
         return [
             *unknown,
+            *_not_looked_at(spec, after.snapshot),
+            *_standing_on(spec, before.snapshot),
             *changed_alerts(before, after, [spec]),
             *_shortened(became_impossible(before.impossible, after.impossible)),
             *became_possible(before.impossible, after.impossible, after.snapshot)[:NAMED],
@@ -98,10 +101,10 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
 def changed_alerts(
     before: Standing, after: Standing, specs: Iterable[object]
 ) -> Iterable[Diagnostic]:
-    """Yield the alerts that concern the objects or are new, then those that no longer hold."""
-    specs, known = list(specs), {identity(alert) for alert in before.alerts}
+    """Yield alerts that concern the objects, are new or say other numbers; then those that end."""
+    specs, known = list(specs), {identity(alert): alert.numbers for alert in before.alerts}
     for alert in after.alerts:
-        if identity(alert) not in known or concerns(alert, specs):
+        if known.get(identity(alert)) != alert.numbers or concerns(alert, specs):
             yield alert
     yield from cleared(before, after)
 
@@ -111,7 +114,7 @@ def cleared(before: Standing, after: Standing) -> Iterable[Diagnostic]:
     stand = {identity(alert) for alert in after.alerts}
     for alert in before.alerts:
         if identity(alert) not in stand:
-            numbers: dict[str, str | int] = {"alert": alert.code, "what": alert.sentence}
+            numbers: dict[str, str | int] = {"alert": alert.code, "why": alert.sentence}
             yield Diagnostic("ALERT_CLEARS", alert.subject, "", numbers)
 
 
@@ -154,7 +157,10 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
         if keys:
             known = sorted(names.get(key, key) for key in keys)
             listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
-            yield Diagnostic(code, "", "", {"count": len(keys), "names": listed})
+            numbers: dict[str, str | int] = {"count": len(keys), "names": listed}
+            if code == "EDIT_EVICTS":
+                numbers |= _evictions(found, names)
+            yield Diagnostic(code, "", "", numbers)
     for loan in found.loans[:NAMED]:
         yield Diagnostic(
             "EDIT_CUTS_LOAN" if loan.after < loan.before else "EDIT_GIVES_LOAN",
@@ -168,6 +174,42 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
                 "borrowed_after": loan.after,
             },
         )
+
+
+def _evictions(found: Difference, names: Mapping[str, str]) -> dict[str, str | int]:
+    """Return for whom work goes by the edit, and what is thrown away."""
+    preemptors = sorted({names.get(e.preemptor, e.preemptor) for e in found.evictions} - {""})
+    lost = sum(eviction.lost_gpu_hours for eviction in found.evictions)
+    listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
+    numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
+    return numbers | {"preemptors": listed} if preemptors else numbers
+
+
+def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
+    """Yield who stands on a node that is to be forgotten: that work is evicted."""
+    if not isinstance(spec, NodeRemoval):
+        return
+    found = [
+        work
+        for work in before.workloads
+        if work.admission and any(spec.name in a.nodes for a in work.admission.assignments)
+    ]
+    if found:
+        lost = sum(lost_gpu_hours(work, before.now) for work in found)
+        names = sorted(work.name for work in found)
+        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
+        numbers: dict[str, str | int] = {"count": len(names), "names": listed}
+        numbers["gpu_hours"] = f"{lost:.1f}"
+        yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
+
+
+def _not_looked_at(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:
+    """Yield that a right to evict while borrowing counts for nothing where a tree shares."""
+    asks = isinstance(spec, ClusterQueueSpec) and spec.preemption.borrow_within_cohort != "Never"
+    if isinstance(spec, ClusterQueueSpec) and asks and takes_by_share(snapshot, spec.cohort):
+        numbers = {"queue": spec.name, "cohort": spec.cohort or ""}
+        path = "preemption.borrow_within_cohort"
+        yield Diagnostic("BORROW_WITHIN_COHORT_UNUSED", f"ClusterQueue/{spec.name}", path, numbers)
 
 
 def _unknown_resources(

@@ -13,15 +13,19 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from queues.access import Actor
+from scheduling.engine.atlas import Atlas
 from scheduling.engine.fairness import Regime
+from scheduling.engine.feasibility import Checker
+from scheduling.engine.flavors import options_of
 from scheduling.engine.metering import admitted_ledger
+from scheduling.engine.ordering import urgency
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import weight
-from scheduling.engine.snapshot import FlavorResource, Snapshot
-from scheduling.engine.terms import Fairness
-from scheduling.engine.tournament import Figure
+from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
+from scheduling.engine.terms import DiagnosticCode, Fairness
+from scheduling.engine.tournament import Contender, Tournament
 from scheduling.engine.tree import Kind, QuotaKey, cohort_key, queue_key
-from scheduling.engine.usage import is_gpu
+from scheduling.engine.usage import is_gpu, quota_usage
 
 WHOLE = 1000.0  # of the engine's shares: everything that can be lent
 DAY_S = 86_400
@@ -34,6 +38,7 @@ class Child:
     ``hours``: decayed GPU-hours. ``each``: those, over promised GPUs and weight. ``share``:
     percent of what can be lent that it holds above its own, over weight. Both are None where they
     are infinite. ``turn`` counts from 1 among those who wait; None: nobody waits there.
+    ``would_borrow``: whether it would, with what its next workload asks for.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Child:
     share: float | None
     waiting: int
     turn: int | None = None
+    would_borrow: bool = False
 
     @property
     def page(self) -> str:
@@ -72,24 +78,24 @@ class Turns:
 
     @property
     def sentence(self) -> str:
-        """Return who stands first, and by what; what a request adds counts at its turn."""
+        """Return who stands first, and by what: each with what its next workload asks for."""
         if not self.anybody_waits:
             return gettext("Nobody waits: what is free goes to whoever asks.")
         first = next((child for child in self.children if child.turn == 1), None)
         if first is None:
             return gettext("Another team stands first.")
-        if first.borrows:
-            how = gettext("all who wait hold more than their own")
-        elif any(child.turn and child.borrows for child in self.children):
-            how = gettext("it holds no more than its own")
-        elif self.by_history:
-            how = gettext("it has used least for what it is promised")
-        else:
-            how = gettext("it holds least above its own")
-        said = gettext(
-            "%(name)s stands first: %(how)s. What its work asks for counts at its turn."
+        by = (
+            gettext("it has used least for what it is promised")
+            if self.by_history
+            else gettext("with its request it would borrow least")
         )
-        return said % {"name": first.name, "how": how}
+        if first.would_borrow:
+            how = gettext("all who wait would borrow, and %(by)s") % {"by": by}
+        elif any(child.turn and child.would_borrow for child in self.children):
+            how = gettext("what it asks for is its own quota")
+        else:
+            how = by
+        return gettext("%(name)s stands first: %(how)s.") % {"name": first.name, "how": how}
 
 
 def turns(
@@ -120,24 +126,56 @@ class _View:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot, self.ledger = snapshot, admitted_ledger(snapshot)
         self.regime = Regime(snapshot, self.ledger)
-        self._waiting = _waiting(snapshot, self.ledger)
+        self._atlas, self._checker = Atlas(snapshot), Checker(snapshot)
+        self._lines = _lines(snapshot)
+        self._waiting: Counter[QuotaKey] = Counter()
+        for name, line in self._lines.items():
+            for key in self.ledger.path(queue_key(name)):
+                self._waiting[key] += len(line)
 
     def placed(self, sisters: Iterable[QuotaKey]) -> list[Child]:
         """Return the sisters in the order of their turns; who has nobody waiting comes last."""
         keys = sorted(sisters)
         total = sum(weight(self.snapshot, key) for key in keys)
-        made = [(self._figure(key), self._child(key, total)) for key in keys]
-        made.sort(key=lambda pair: (not pair[1].waiting, pair[1].borrows, pair[0], pair[1].name))
+        tournament = self._tournament(keys)
+        made = [(tournament.place(key), self._child(key, total)) for key in keys]
+        made.sort(key=lambda pair: (pair[0] is None, pair[0] or (), pair[1].name))
         return [
-            replace(child, turn=place if child.waiting else None)
-            for place, (_, child) in enumerate(made, start=1)
+            replace(child, turn=turn, would_borrow=place.borrows) if place else child
+            for turn, (place, child) in enumerate(made, start=1)
         ]
 
-    def _figure(self, key: QuotaKey) -> Figure:
-        """Return what the engine compares of a sister as she stands, without a request."""
-        if self.regime.mode(key) is Fairness.HISTORY:
-            return self.regime.history.figure(key)
-        return tuple(self.regime.shares.of(key))
+    def _tournament(self, sisters: Iterable[QuotaKey]) -> Tournament[Workload]:
+        """Let the next workload of each queue compete, as the engine does."""
+        tournament = Tournament[Workload](
+            self.ledger, lambda one, at: self.regime.footing(one.queue, one.usage, at)
+        )
+        for sister in sisters:
+            for queue in self.ledger.members(sister):
+                head = self._head(queue) if queue.kind is Kind.QUEUE else None
+                if head is not None:
+                    asks = self._asks(head)
+                    tournament.enter(Contender(queue, asks, urgency(head), head))
+                    tournament.replay(queue)
+        return tournament
+
+    def _head(self, queue: QuotaKey) -> Workload | None:
+        """Return who is next in a queue: the most urgent that can run at all."""
+        line = sorted(self._lines.get(queue.name, ()), key=urgency)
+        return next((work for work in line if not self._is_hopeless(work)), None)
+
+    def _is_hopeless(self, work: Workload) -> bool:
+        found = self._checker.check(work)
+        return any(finding.code is not DiagnosticCode.NEEDS_WHOLE_CLUSTER for finding in found)
+
+    def _asks(self, work: Workload) -> Counter[FlavorResource]:
+        """Return what it would be charged on the first flavors that it may use."""
+        usage: Counter[FlavorResource] = Counter()
+        queue = self.snapshot.cluster_queues[work.queue or ""]
+        for pod_set in work.pod_sets:
+            for option in options_of(self._atlas, queue, pod_set).choices[:1]:
+                usage.update(quota_usage(pod_set, pod_set.count, option))
+        return usage
 
     def _child(self, key: QuotaKey, total: float) -> Child:
         share, history = self.regime.shares.of(key), self.regime.history
@@ -158,14 +196,14 @@ class _View:
         )
 
 
-def _waiting(snapshot: Snapshot, ledger: QuotaLedger) -> Counter[QuotaKey]:
-    """Return how much work waits in each part of the tree that could be admitted."""
-    counts: Counter[QuotaKey] = Counter()
+def _lines(snapshot: Snapshot) -> dict[str, list[Workload]]:
+    """Return the work that waits and could be admitted, by queue."""
+    lines: dict[str, list[Workload]] = {}
     for work in snapshot.workloads:
-        stands = work.admission is not None or work.replaces or work.blocked
-        if not stands and work.queue in snapshot.cluster_queues:
-            counts.update(ledger.path(queue_key(work.queue or "")))
-    return counts
+        stands, queue = work.admission is not None, work.queue or ""
+        if queue in snapshot.cluster_queues and not (stands or work.replaces or work.blocked):
+            lines.setdefault(queue, []).append(work)
+    return lines
 
 
 def _gpu_columns(ledger: QuotaLedger, key: QuotaKey) -> set[FlavorResource]:

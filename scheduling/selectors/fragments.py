@@ -121,10 +121,10 @@ class FragmentView:
 def level_words(level: str) -> str:
     """Return a level as people say it."""
     if level == HOST:
-        return gettext("one node")
+        return gettext("node")
     if level == CLUSTER:
         return gettext("anywhere")
-    return gettext("one %(level)s") % {"level": level.rsplit("/", 1)[-1]}
+    return level.rsplit("/", 1)[-1]
 
 
 def fragments_sentence(found: Iterable[Fragments]) -> str:
@@ -134,6 +134,9 @@ def fragments_sentence(found: Iterable[Fragments]) -> str:
     words = {"free": in_gpus(free), "usable": in_gpus(usable), "rest": in_gpus(free - usable)}
     if not free:
         return gettext("No GPU is free.")
+    if free == WHOLE:
+        can = gettext("One GPU is free, and a pod that usually comes can use it.")
+        return can if usable else gettext("One GPU is free, and no pod that comes can use it.")
     if free == usable:
         return gettext("All %(free)s free GPUs can be used by pods that usually come.") % words
     return (

@@ -125,3 +125,14 @@ def test_an_unknown_code_speaks_for_itself_and_counts_as_an_error() -> None:
 def test_a_next_step_that_lacks_a_number_is_left_out() -> None:
     assert reasons.next_step("NEVER_FITS_QUEUE", {}) == ""
     assert "4 GPUs" in reasons.next_step("NEVER_FITS_QUEUE", {"ceiling": 4})
+
+
+def test_hours_and_promises_are_written_the_way_people_say_them():
+    numbers = {
+        "rival": "cq-a", "own": "cq-b", "where": "llm",
+        "their_hours": "1234.5", "their_gpus": 1, "our_hours": "2345.0", "our_gpus": 16,
+    }  # fmt: skip
+    assert reasons.sentence("USED_MORE", numbers) == (
+        "cq-a goes first in llm: of late it has used 1,234.5 GPU-hours with 1 GPU promised;"
+        " cq-b has used 2,345.0 with 16 GPUs promised."
+    )

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from scheduling.engine.atlas import Atlas
+from scheduling.engine.books import Books
 from scheduling.engine.cycle import decide
 from scheduling.engine.feasibility import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import GPU, Devices
 from scheduling.engine.plan import Admit
-from scheduling.engine.snapshot import Admission, DeviceRequest
+from scheduling.engine.snapshot import Admission, Assignment, DeviceRequest
 from scheduling.engine.terms import DeviceLocality, PlacementPolicy
 from tests.engine.builders import pods, world
 
@@ -193,3 +195,22 @@ def test_an_island_that_no_node_has_is_known_before_anything_waits():
     codes = [finding.code for finding in check_workload(made.build(), work)]
 
     assert codes == ["NEVER_FITS_ISLAND"]
+
+
+def test_what_was_freed_for_a_preemptor_starts_on_just_those_devices():
+    """Another device of the node comes free first: the preemptor waits for its own."""
+    made = board(HALVES)
+    for device in (0, 1, 4):
+        on(made, f"r{device}", device)
+    made.workloads[0] = replace(made.workloads[0], releasing=True)
+    snapshot = made.pending("p", "cq", near(4)).build()
+    books = Books(snapshot, Atlas(snapshot))
+    where = Assignment("main", 1, {GPU: "h100-sxm"}, {ONE: 1}, {ONE: ((4, 5, 6, 7),)})
+    free = replace(where, devices={ONE: ((2, 3, 5, 6),)})
+    unknown = replace(where, devices={})
+    work = snapshot.workloads[-1]
+
+    assert not books.can_stand(work, (where,), books.both)
+    assert not books.can_stand(work, (unknown,), books.both)
+    any_four = replace(work, pod_sets=(near(4, ANY),))
+    assert books.can_stand(any_four, (free,), books.both)

@@ -20,7 +20,7 @@ from scheduling.engine.machines import (
     Taint,
     Toleration,
 )
-from scheduling.engine.snapshot import DeviceRequest
+from scheduling.engine.snapshot import DeviceRequest, Recent
 from scheduling.engine.terms import Undeclared
 from scheduling.engine.usual import usual_pods
 from tests.engine.builders import BLOCK, GI, RACK, node, pods, world
@@ -72,6 +72,14 @@ def test_work_that_waits_says_what_usually_comes() -> None:
     made.nodes(2).running("x", "a", gpus=3, on={"h100-node-01": 1})
     found = figures(made)
     assert (found.usable, found.stranded, found.ratio) == (5 * WHOLE, {}, 0.0)
+
+
+def test_pods_of_the_last_days_count_before_those_that_wait() -> None:
+    made = waits_for(pods(2, 1))
+    made.nodes(2).running("x", "a", gpus=3, on={"h100-node-01": 1})
+    snapshot = replace(made.build(), shapes=(Recent(pods(1, 2), 7),))
+    (found,) = fragments(snapshot)
+    assert (found.usable, found.stranded) == (4 * WHOLE, {Stranded.PIECES: WHOLE})
 
 
 def test_with_nobody_known_every_free_gpu_with_anything_beside_it_is_usable() -> None:

@@ -12,6 +12,7 @@ from gpuplatform.common.models import AuditEntry
 from queues.models import ResourceFlavor, Topology
 from scheduling.engine.terms import PlacementPolicy
 from scheduling.loader import load_snapshot
+from scheduling.models import Node
 from tests.pages.test_editors import posted
 from tests.scheduling.loop import world
 
@@ -133,28 +134,28 @@ def test_levels_that_cannot_change_are_refused_at_their_field(platform, ada, sig
 
 # ---- how usable what is free is -----------------------------------------------------------------
 def test_page_figure_file_and_rest_say_the_same_of_what_is_free(platform, ada, signed_in):
-    world.work("datos", "wide", pods=1, gpus=3)  # waits: what usually comes is 4 and 3 GPUs
+    Node.objects.filter(name="h100-node-01").update(unmanaged={world.GPU: 1})  # of 4; 2 are held
     browser = signed_in(ada)
     rest = browser.get("/api/v1/fragments/").json()["results"]
     (row,) = csv.DictReader(io.StringIO(browser.get("/fragments/").text))
     (same,) = json.loads(browser.get("/fragments/", {"format": "json"}).text)
     (piece,) = rest
-    assert (piece["flavor"], piece["gpus"], piece["free"]) == ("h100-sxm", 16, 2)
+    assert (piece["flavor"], piece["gpus"], piece["free"]) == ("h100-sxm", 16, 1)
     assert piece["free"] == int(row["free"]) == same["free"]
     assert piece["usable"] == int(row["usable"]) == same["usable"] == 0
-    assert piece["stranded"]["pieces"] == int(row["stranded_pieces"]) == 2
+    assert piece["stranded"]["pieces"] == int(row["stranded_pieces"]) == 1
     assert float(row["fragment_ratio"]) == piece["fragment_ratio"] == 1.0
-    assert row["gang_of_1"] == "host=2 cluster=2"
-    assert piece["largest_gangs"]["2"] == {"host": 1, "cluster": 1}
+    assert row["gang_of_1"] == "host=1 cluster=1"
+    assert piece["largest_gangs"]["2"] == {"host": 0, "cluster": 0}
     page = browser.get("/nodes/").text
-    assert "Of 2 free GPUs 0 can be used by pods that usually come." in page
+    assert "One GPU is free, and no pod that comes can use it." in page
     assert "100.0 %" in page
     assert "too few on one node" in page
     for theme in ("light", "dark"):
         figure = browser.get("/charts/fragments/", {"theme": theme}).json()
         drawn = go.Figure(figure)  # Plotly itself accepts it
         sums = [trace.x[0] for trace in drawn.data]
-        assert sums == [0, 2, 0]
+        assert sums == [0, 1, 0]
         assert {trace.y[0] for trace in drawn.data} == {"h100-sxm"}
 
 

@@ -8,7 +8,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from gpuplatform.common.models import AuditEntry
 from queues.models import ClusterQueue, Cohort
+from queues.services import save_cohort
+from queues.specs import CohortSpec
 from scheduling.cycle import run_cycle
 from scheduling.models import Cycle, Workload
 from scheduling.scaling import change_workload
@@ -40,7 +43,8 @@ def fair(platform):
 def test_the_cohort_says_who_goes_next_and_why(fair, ada, signed_in):
     page = signed_in(ada).get(reverse("cohort", args=["llm"]))
     said = words(page)
-    assert "cq-ia stands first: it holds no more than its own." in said
+    how = "all who wait would borrow, and it has used least for what it is promised"
+    assert f"cq-ia stands first: {how}." in said
     children = page.context["page"].turns.children
     assert [(c.name, c.turn, c.waiting, c.borrows) for c in children] == [
         ("cq-ia", 1, 1, False),
@@ -162,8 +166,10 @@ def test_who_loses_a_turn_is_told_to_whom_and_teams_no_foreign_names(
     waits = Workload.objects.get(name="datos-next")
     assert waits.status == "pending"
     admin = words(signed_in(ada).get(reverse("workload", args=[waits.uid])))
-    assert "cq-ia goes first in llm: of late it has used 0.2 GPU-hours for 2 promised" in admin
-    assert "cq-datos has used 7.9 for 2" in admin
+    assert (
+        "cq-ia goes first in llm: of late it has used 0.2 GPU-hours with 2 GPUs promised" in admin
+    )
+    assert "cq-datos has used 7.9 with 2 GPUs promised" in admin
     headers = {"Authorization": token_of(lea)}
     answer = Client().get(f"/api/v1/workloads/{waits.uid}/", headers=headers).json()
     told = next(b for b in answer["blockers"] if b["code"] == "USED_MORE")
@@ -171,3 +177,83 @@ def test_who_loses_a_turn_is_told_to_whom_and_teams_no_foreign_names(
     first = Workload.objects.get(name="ia-next")
     assert "cq-ia" not in str(answer["blockers"])
     assert str(first.uid) not in str(answer["blockers"])
+
+
+# ---- the request counts, not what is held alone -----------------------------------------------
+def test_who_stands_first_is_judged_with_what_it_asks_for(platform, ada, signed_in):
+    """IA holds less above its own than Datos, but what it asks for would make it borrow more."""
+    Cohort.objects.filter(name="llm").update(fairness="share")
+    world.work("ia", "large", pods=4, gpus=4)  # 2 + 16 of 8: ten above
+    children = signed_in(ada).get(reverse("cohort", args=["llm"])).context["page"].turns.children
+    assert [(c.name, c.turn, c.would_borrow) for c in children] == [
+        ("cq-datos", 1, True),
+        ("cq-ia", 2, True),
+    ]
+    said = words(signed_in(ada).get(reverse("cohort", args=["llm"])))
+    assert "all who wait would borrow, and with its request it would borrow least" in said
+    assert "Borrows, by weight" in said
+
+
+def test_work_that_can_never_run_stands_first_nowhere(platform, ada, signed_in):
+    Cohort.objects.filter(name="llm").update(fairness="share")
+    world.work("ia", "never", pods=40, gpus=4)
+    children = signed_in(ada).get(reverse("cohort", args=["llm"])).context["page"].turns.children
+    assert [(c.name, c.turn) for c in children] == [("cq-datos", 1), ("cq-ia", None)]
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("/cohorts/llm/", "q"),
+        ("/cohorts/llm/edit/", "q"),
+        ("/queues/cq-ia/", "q"),
+        ("/flavors/", "n"),
+        ("/flavors/h100-sxm/", "n"),
+        ("/topologies/new/", "n"),
+        ("/", "o"),
+    ],
+)
+def test_the_rail_says_where_one_is(platform, ada, signed_in, path, key):
+    text = signed_in(ada).get(path).text
+    assert re.findall(r'data-go="(\w)" aria-current="page"', text) == [key]
+
+
+def test_a_right_that_a_sharing_tree_does_not_look_at_is_told(platform, ada, signed_in):
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-ia"])
+    asked = {"reclaim_within_cohort": "Any", "borrow_within_cohort": "LowerPriority", "check": "1"}
+    plain = browser.post(path, posted(browser.get(path), **asked))
+    assert "BORROW_WITHIN_COHORT_UNUSED" not in plain.text
+    Cohort.objects.filter(name="llm").update(fairness="history")
+    told = browser.post(path, posted(browser.get(path), **asked))
+    assert "BORROW_WITHIN_COHORT_UNUSED" in told.text
+
+
+def test_a_check_names_who_takes_and_what_is_lost(platform, ada, signed_in):
+    at = timezone.now() - timedelta(hours=2)
+    Workload.objects.exclude(status="pending").update(admitted_at=at)
+    platform.train.admissions.update(admitted_at=at)
+    world.work("ia", "urgent", gpus=4)
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-ia"])
+    answer = browser.post(path, posted(browser.get(path), reclaim_within_cohort="Any", check="1"))
+    (evicts,) = [f for f in answer.context["findings"] if f.code == "EDIT_EVICTS"]
+    assert evicts.numbers["preemptors"] == "ns-ia/urgent"
+    assert evicts.sentence == (
+        "By this edit the next cycle evicts 1 for ns-ia/urgent: ns-datos/train."
+        " 24.0 GPU-hours of work are lost."
+    )
+
+
+def test_a_mistake_in_shape_is_named_by_its_label(platform, ada, signed_in):
+    browser, path = signed_in(ada), reverse("queue-edit", args=["cq-ia"])
+    answer = browser.post(path, posted(browser.get(path), reason=""))
+    assert "Reason: This field is required." in words(answer)
+
+
+def test_the_first_edit_of_a_cohort_that_was_only_named_says_what_was_before(platform, ada):
+    Cohort.objects.filter(name="llm").update(implicit=True)
+    save_cohort(CohortSpec("llm", fairness="share"), actor=ada, reason="It shares now")
+    entry = AuditEntry.objects.get(action="cohort.updated", subject="llm")
+    assert (entry.before["fairness"], entry.after["fairness"]) == ("none", "share")
+    assert (entry.before["declared"], entry.after["declared"]) == (False, True)
+    save_cohort(CohortSpec("llm", fairness="share"), actor=ada)
+    assert AuditEntry.objects.filter(action="cohort.updated", subject="llm").count() == 1
