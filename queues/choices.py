@@ -94,7 +94,7 @@ class PlacementPolicy(models.TextChoices):
 
     FRAGMENTATION = (
         "fragmentation",
-        _("where least becomes useless to what usually comes"),
+        _("where least becomes useless"),
     )
     BINPACK = "binpack", _("the fullest node first")
     SPREAD = "spread", _("the emptiest node first")

@@ -10,8 +10,12 @@ from finops.models import Source
 from finops.models.sources import SourceKind
 from finops.sources.failures import SourceError
 from finops.sources.http import Address, Asker, Connection, Replay
+from finops.sources.litellm import scrubbed
+from finops.sources.litellm_reader import LiteLLMApiReader, LiteLLMTablesReader
+from finops.sources.litellm_tables import Tables
 from finops.sources.opencost import Dimensions, sanitised
 from finops.sources.opencost_reader import OpenCostReader
+from finops.sources.prometheus_reader import PrometheusReader
 from finops.sources.recording import Recording
 from finops.sources.rows import Reading
 from finops.sources.windows import Window
@@ -56,7 +60,12 @@ def opened(
     Raises:
         SourceError: its address is not allowed, or a secret that it needs is not there.
     """
-    with Connection(address_of(source), recording, before=before) as connection:
+    if source.kind == SourceKind.LITELLM_DATABASE:
+        with Tables(_needed(source, "DSN"), recording, before=before) as tables:
+            yield _reader(source, tables)
+        return
+    kept = scrubbed if source.kind == SourceKind.LITELLM_API else as_it_is
+    with Connection(address_of(source), recording, before=before, kept=kept) as connection:
         yield _reader(source, connection)
 
 
@@ -75,7 +84,24 @@ def _reader(source: Source, asker: Asker) -> Reader:
         return OpenCostReader(
             asker, dimensions_of(source), source.cluster, option(source, "resolution")
         )
-    raise SourceError("SOURCE_WRONG_SHAPE", problem=source.kind)
+    if source.kind == SourceKind.LITELLM_DATABASE:
+        return LiteLLMTablesReader(asker, source.time_zone)
+    if source.kind == SourceKind.LITELLM_API:
+        return LiteLLMApiReader(asker, source.time_zone)
+    names = ("node_label", "step_s", "team_label")
+    return PrometheusReader(asker, *(option(source, name) for name in names))
+
+
+def as_it_is(_path: str, body: bytes) -> bytes:
+    """Keep an answer whole: it holds nothing but numbers and names."""
+    return body
+
+
+def _needed(source: Source, what: str) -> str:
+    found = secret(source, what)
+    if not found:
+        raise SourceError("SOURCE_NO_SECRET", variable=secret_name(source.name, what))
+    return found
 
 
 def dimensions_of(source: Source) -> Dimensions:

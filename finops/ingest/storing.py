@@ -7,14 +7,34 @@ from typing import Any
 
 from django.db import models
 
-from finops.models import AssetRow, CostRow, Payload, Source
+from finops.models import (
+    AssetRow,
+    CostRow,
+    GpuUseRow,
+    NodePriceRow,
+    Payload,
+    Source,
+    TeamDayRow,
+    TokenRow,
+)
 from finops.sources.recording import Recording
-from finops.sources.rows import Asset, Cost, Row
+from finops.sources.rows import Asset, Cost, GpuUse, NodePrice, Request, Row, TeamDay
 from finops.sources.windows import Window
 
 BATCH = 500
-TABLES: Mapping[type[Row], type[models.Model]] = {Cost: CostRow, Asset: AssetRow}
-TABLES_OF_PLANE: Mapping[str, tuple[type[models.Model], ...]] = {"iron": (CostRow, AssetRow)}
+TABLES: Mapping[type[Row], type[models.Model]] = {
+    Cost: CostRow,
+    Asset: AssetRow,
+    Request: TokenRow,
+    TeamDay: TeamDayRow,
+    GpuUse: GpuUseRow,
+    NodePrice: NodePriceRow,
+}
+TABLES_OF_PLANE: Mapping[str, tuple[type[models.Model], ...]] = {
+    "iron": (CostRow, AssetRow),
+    "tokens": (TokenRow, TeamDayRow),
+    "utilisation": (GpuUseRow, NodePriceRow),
+}
 
 
 def replace_day(source: Source, day: date, window: Window, rows: Iterable[Row]) -> int:
@@ -26,16 +46,26 @@ def replace_day(source: Source, day: date, window: Window, rows: Iterable[Row]) 
     for row in rows:
         table = TABLES[type(row)]
         found.setdefault(table, []).append(table(**_columns(row, source, day, window)))
+    _forget_requests(source, found.get(TokenRow, []))
     for table in TABLES_OF_PLANE[source.plane]:
         table._default_manager.filter(source=source, day=day).delete()  # noqa: SLF001
         table._default_manager.bulk_create(found.get(table, []), batch_size=BATCH)  # noqa: SLF001
     return sum(map(len, found.values()))
 
 
+def _forget_requests(source: Source, rows: list[TokenRow]) -> None:
+    """Delete requests that stand under another day: each counts once, whatever its day was."""
+    for start in range(0, len(rows), BATCH):
+        keys = [row.key for row in rows[start : start + BATCH]]
+        TokenRow.objects.filter(source=source, key__in=keys).delete()
+
+
 def _columns(row: Row, source: Source, day: date, window: Window) -> dict[str, Any]:
     columns = asdict(row) | {"source": source, "day": day}
     if isinstance(row, Cost):
         columns |= {"starts_at": window.start, "ends_at": window.end}
+    if isinstance(row, Request):
+        columns["tags"] = list(row.tags)
     return columns
 
 

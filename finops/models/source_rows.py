@@ -90,3 +90,86 @@ class AssetRow(Loaded):
         constraints = [
             models.UniqueConstraint(fields=["source", "day", "key"], name="one_asset_per_key")
         ]
+
+
+class TokenRow(Loaded):
+    """A request as LiteLLM logged it; ``key`` stands for its request id, once per source."""
+
+    request_id = models.CharField(max_length=255)
+    at = models.DateTimeField()
+    team_id = models.CharField(max_length=255, blank=True)
+    team_alias = models.CharField(max_length=255, blank=True)
+    key_hash = models.CharField(max_length=128, blank=True)
+    key_alias = models.CharField(max_length=255, blank=True)
+    model = models.CharField(max_length=255, blank=True)
+    model_group = models.CharField(max_length=255, blank=True)
+    model_id = models.CharField(max_length=255, blank=True)
+    call_type = models.CharField(max_length=64, blank=True)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cache_read_tokens = models.PositiveBigIntegerField(default=0)
+    spend = amount()
+    breakdown_cost = amount(null=True, default=None)
+    cache_hit = models.BooleanField(default=False)
+    failed = models.BooleanField(default=False)
+    is_internal = models.BooleanField(default=False)
+    tags = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ("source", "at", "key")
+        constraints = [
+            models.UniqueConstraint(fields=["source", "key"], name="one_row_per_request")
+        ]
+        indexes = [models.Index(fields=["source", "day"], name="tokens_by_day")]
+
+
+class TeamDayRow(Loaded):
+    """What LiteLLM added up itself for a UTC day, to compare with the requests."""
+
+    team_id = models.CharField(max_length=255, blank=True)
+    model_group = models.CharField(max_length=255, blank=True)
+    model = models.CharField(max_length=255, blank=True)
+    key_hash = models.CharField(max_length=128, blank=True)
+    prompt_tokens = models.BigIntegerField(default=0)
+    completion_tokens = models.BigIntegerField(default=0)
+    requests = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    spend = amount()
+
+    class Meta:
+        ordering = ("source", "day", "key")
+        constraints = [
+            models.UniqueConstraint(fields=["source", "day", "key"], name="one_team_day_per_key")
+        ]
+
+
+class GpuUseRow(Loaded):
+    """How busy one GPU was in a day while a pod held it."""
+
+    node = NameField(blank=True)
+    gpu = models.CharField(max_length=128, blank=True)
+    namespace = NameField(blank=True)
+    pod = NameField(blank=True)
+    sampled_gpu_hours = hours()
+    busy_gpu_hours = hours()
+
+    class Meta:
+        ordering = ("source", "day", "key")
+        constraints = [
+            models.UniqueConstraint(fields=["source", "day", "key"], name="one_use_per_gpu")
+        ]
+
+
+class NodePriceRow(Loaded):
+    """What a GPU-hour of a node cost in a day, as its exporter resolved it."""
+
+    node = NameField(blank=True)
+    gpu_hour = amount()
+    lowest = amount()
+    highest = amount()
+
+    class Meta:
+        ordering = ("source", "day", "key")
+        constraints = [
+            models.UniqueConstraint(fields=["source", "day", "key"], name="one_price_per_node")
+        ]

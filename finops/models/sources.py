@@ -1,5 +1,7 @@
 """Where cost and usage come from, and what has been loaded of each day."""
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -31,6 +33,17 @@ PLANES = {
     SourceKind.LITELLM_DATABASE: Plane.TOKENS,
     SourceKind.LITELLM_API: Plane.TOKENS,
     SourceKind.PROMETHEUS: Plane.UTILISATION,
+}
+
+
+MEASURES = {
+    "gpu_hours": _("GPU-hours"),
+    "cost": _("cost"),
+    "capacity_gpu_hours": _("GPU-hours of capacity"),
+    "requests": _("requests"),
+    "tokens": _("tokens"),
+    "spend": _("spend"),
+    "sampled_gpu_hours": _("GPU-hours sampled"),
 }
 
 
@@ -71,6 +84,14 @@ class Source(Versioned):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def shown_options(self) -> list[tuple[str, str]]:
+        """Its options as texts; lists with commas."""
+        return [
+            (name, ", ".join(value) if isinstance(value, list) else str(value))
+            for name, value in self.options.items()
+        ]
 
     @property
     def test_sentence(self) -> str:
@@ -136,6 +157,14 @@ class Fetch(models.Model):
     def sentence(self) -> str:
         """Why it did not go well, or ""."""
         return reasons.sentence(self.code, self.numbers) if self.code else ""
+
+    @property
+    def shown_measures(self) -> list[tuple[str, str]]:
+        """How much it was: what is measured, in words, and the amount."""
+        return [
+            (str(MEASURES.get(name, name)), plain(Decimal(amount), 0, 6))
+            for name, amount in self.measures.items()
+        ]
 
     @property
     def note_sentences(self) -> list[str]:

@@ -12,7 +12,7 @@ from finops.sources.windows import last_whole_day
 from gpuplatform.common.periods import Month, month, month_at
 
 WEEK = 7
-ATTEMPTS_SHOWN = 20
+ATTEMPTS_SHOWN = 12
 NOT_YET, BEFORE, OPEN_DAY = "coming", "before", "due"
 
 

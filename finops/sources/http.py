@@ -4,6 +4,7 @@ The address and the secret come from the outside; neither the secret nor a heade
 an error or in a recording.
 """
 
+import re
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ WHOLE_S = 600.0  # of one answer, however slowly it drips in
 LARGEST_BODY = 64 * 1024 * 1024
 TRIES = 3
 WAIT_FIRST_S, WAIT_MOST_S = 1.0, 10.0
+TAG = re.compile(r"<[^<>]*>")
 AGENT = "gpuplatform-cost"
 TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 UNAUTHORISED = frozenset({401, 403})
@@ -89,7 +91,8 @@ def request_text(path: str, query: Mapping[str, str | int]) -> str:
 class Connection:
     """Questions to one source, one after another; what it answers is recorded.
 
-    ``before`` is called ahead of each try: whoever holds a lease prolongs it there.
+    ``before`` is called ahead of each try: whoever holds a lease prolongs it there. ``kept``
+    says what of an answer may be recorded.
     """
 
     def __init__(
@@ -98,12 +101,14 @@ class Connection:
         recording: Recording | None = None,
         *,
         before: Callable[[], None] = lambda: None,
+        kept: Callable[[str, bytes], bytes] = lambda _path, body: body,
         read_s: float = READ_S,
         largest_body: int = LARGEST_BODY,
     ) -> None:
         address.check()
         self.recording = recording if recording is not None else Recording()
         self._before = before
+        self._kept = kept
         self._largest = largest_body
         self._read_s = read_s
         self._client = httpx.Client(
@@ -138,7 +143,7 @@ class Connection:
             with attempt:
                 self._before()
                 body = self._once(path, query)
-                self.recording.add(request_text(path, query), body)
+                self.recording.add(request_text(path, query), self._kept(path, body))
                 return body
         raise AssertionError  # the last attempt raises
 
@@ -192,8 +197,9 @@ def _check_status(response: httpx.Response, body: bytes) -> None:
 
 
 def _said(body: bytes) -> str:
-    """Return the beginning of an error's body as one line of text."""
-    return " ".join(body[: 4 * SAID].decode("utf-8", "replace").split())[:SAID]
+    """Return the beginning of an error's body as one line of text, without tags of HTML."""
+    text = TAG.sub(" ", body[: 8 * SAID].decode("utf-8", "replace"))
+    return " ".join(text.split())[:SAID]
 
 
 def _kind(error: Exception) -> str:

@@ -97,6 +97,90 @@ class ListPrice:
 
 
 @dataclass(frozen=True, slots=True)
+class Request:
+    """One request as LiteLLM logged it. ``team_id`` "" is no team; spend as logged, never mended.
+
+    ``breakdown_cost`` is what LiteLLM worked out beside it: streamed requests may have a spend
+    of 0 and the right cost there (finops.md 3.4). ``is_internal``: a health check or a silent
+    experiment. Tokens of failures and cache hits are kept, and are not billable.
+    """
+
+    key: str
+    request_id: str
+    at: datetime
+    team_id: str
+    key_hash: str
+    model: str
+    team_alias: str = ""
+    key_alias: str = ""
+    model_group: str = ""
+    model_id: str = ""
+    call_type: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cache_read_tokens: int = 0
+    spend: Decimal = ZERO
+    breakdown_cost: Decimal | None = None
+    cache_hit: bool = False
+    failed: bool = False
+    is_internal: bool = False
+    tags: tuple[str, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in and out."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def is_billable(self) -> bool:
+        """Whether its tokens were served and cost something."""
+        return not (self.failed or self.cache_hit)
+
+
+@dataclass(frozen=True, slots=True)
+class TeamDay:
+    """What LiteLLM added up itself for a UTC day; a check of the requests, never billed."""
+
+    key: str
+    team_id: str
+    model_group: str = ""
+    model: str = ""
+    key_hash: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    requests: int = 0
+    failures: int = 0
+    spend: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUse:
+    """How busy one GPU was in a day while a pod held it; "" is nobody, or nobody knows.
+
+    ``sampled_gpu_hours`` is the time that was measured at all: a gap is no idle time.
+    """
+
+    key: str
+    node: str
+    gpu: str
+    namespace: str = ""
+    pod: str = ""
+    sampled_gpu_hours: Decimal = ZERO
+    busy_gpu_hours: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class NodePrice:
+    """What a GPU-hour of a node cost in a day as the exporter of OpenCost resolved it."""
+
+    key: str
+    node: str
+    gpu_hour: Decimal
+    lowest: Decimal
+    highest: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What a source said about one window.
 
@@ -109,7 +193,7 @@ class Reading:
     price_list: tuple[ListPrice, ...] = ()
 
 
-Row = Cost | Asset
+Row = Cost | Asset | Request | TeamDay | GpuUse | NodePrice
 
 
 def iron_measures(rows: Iterable[Row]) -> Measures:
@@ -125,3 +209,19 @@ def iron_measures(rows: Iterable[Row]) -> Measures:
         "cost": sum((row.total_cost for row in used), ZERO),
         "capacity_gpu_hours": sum((row.gpu_hours for row in nodes), ZERO),
     }
+
+
+def token_measures(rows: Iterable[Row]) -> Measures:
+    """Return how many requests there are, their tokens and what was spent."""
+    found = [row for row in rows if isinstance(row, Request)]
+    return {
+        "requests": Decimal(len(found)),
+        "tokens": Decimal(sum(row.tokens for row in found)),
+        "spend": sum((row.spend for row in found), ZERO),
+    }
+
+
+def use_measures(rows: Iterable[Row]) -> Measures:
+    """Return how much was sampled."""
+    found = (row.sampled_gpu_hours for row in rows if isinstance(row, GpuUse))
+    return {"sampled_gpu_hours": sum(found, ZERO)}

@@ -38,6 +38,11 @@ def day_window(day: date, time_zone: str = "UTC") -> Window:
     return Window(_midnight(day, time_zone), _midnight(day + timedelta(days=1), time_zone))
 
 
+def local_day(window: Window, time_zone: str = "UTC") -> date:
+    """Return the local day that a window begins in."""
+    return window.start.astimezone(ZoneInfo(time_zone)).date()
+
+
 def last_whole_day(now: datetime, time_zone: str = "UTC") -> date:
     """Return the last local day that is over."""
     return now.astimezone(ZoneInfo(time_zone)).date() - timedelta(days=1)

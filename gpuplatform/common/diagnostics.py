@@ -43,7 +43,8 @@ class Diagnostic:
 
     @property
     def _words(self) -> dict[str, str | int]:
-        return {"subject": self.subject, "path": self.path, **self.numbers}
+        name = self.subject.rpartition("/")[2]
+        return {"subject": self.subject, "name": name, "path": self.path, **self.numbers}
 
     @classmethod
     def from_problem(cls, subject: str, problem: Problem) -> "Diagnostic":

@@ -7,12 +7,15 @@ from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
 PROMISES: dict[str, Reason] = {
     "GUARANTEES_EXCEED_CAPACITY": Reason(
         WARNING,
-        _("Queues and cohorts are promised {sum} together; healthy nodes have {capacity}."),
+        _(
+            "Of {name} queues and cohorts are promised {sum} together; healthy nodes have"
+            " {capacity}."
+        ),
         _("Lower the promises, or add nodes."),
     ),
     "STRANDED_CAPACITY": Reason(
         WARNING,
-        _("{amount} can be used by nobody: no queue's ceiling reaches them."),
+        _("{amount} of {name} can be used by nobody: no queue's ceiling reaches them."),
         _("Raise a quota or a limit."),
     ),
     "LENDER_CANNOT_RECLAIM": Reason(
@@ -75,6 +78,14 @@ PROMISES: dict[str, Reason] = {
         ),
         _("Tell their owners, or wait until they have ended."),
         _("By this edit the next cycle evicts {count}: {names}."),
+    ),
+    "REMOVAL_EVICTS": Reason(
+        WARNING,
+        _(
+            "{count} stand on {name} and are evicted with it: {names}. {gpu_hours} GPU-hours of"
+            " work are lost."
+        ),
+        _("Cordon the node and wait until they have ended."),
     ),
     "EDIT_SPARES": Reason(
         INFO, _("Without this edit {count} would be evicted in the next cycle: {names}.")

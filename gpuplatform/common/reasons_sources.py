@@ -60,6 +60,25 @@ FAILURES: dict[str, Reason] = {
     "SOURCE_NO_SECRET": Reason(
         ERROR, _("The environment of the platform has no {variable}."), _("Set it and restart.")
     ),
+    "SOURCE_BAD_SECRET": Reason(
+        ERROR,
+        _("The address of the database, which is a secret, cannot be read."),
+        _("Write it like postgresql://reader:password@host:5432/litellm."),
+    ),
+    "SOURCE_NO_TABLE": Reason(
+        ERROR,
+        _("The database has no table {table} that its reader may see."),
+        _("Grant the reader SELECT on it."),
+    ),
+    "SOURCE_NO_COLUMNS": Reason(
+        ERROR,
+        _("The table {table} has no {columns}; nothing can be counted without."),
+    ),
+    "SOURCE_FAILED": Reason(ERROR, _("The database refused the question ({sqlstate}).")),
+    "SOURCE_REPEATS": Reason(
+        ERROR, _("Page {pages} brings nothing that the pages before it did not bring."), _RELOAD
+    ),
+    "SOURCE_TOO_MANY_PAGES": Reason(ERROR, _("The answer has more than {limit} pages.")),
     "SOURCE_NOT_RECORDED": Reason(ERROR, _("The kept answer does not hold this question.")),
     "SOURCE_BUSY": Reason(INFO, _("Another process is reading this source.")),
 }
@@ -79,6 +98,26 @@ DOUBTS: dict[str, Reason] = {
     "SOURCE_NO_ASSETS": Reason(
         WARNING, _("There is no list of machines beside the costs, so that nobody can compare.")
     ),
+    "SOURCE_PAGES_SHIFTED": Reason(
+        WARNING, _("The pages held {found} requests of the {total} that were announced.")
+    ),
+    "SOURCE_LOG_IS_OFF": Reason(
+        WARNING,
+        _("Its own sums know of requests on that day, and its log holds none."),
+        _("Switch the log of requests on; the day cannot be billed from sums."),
+    ),
+    "SOURCE_LOG_BEGINS": Reason(
+        WARNING,
+        _("Nothing is logged from before that day, so that its beginning may be cut off."),
+        _("Look how long the gateway keeps its log."),
+    ),
+    "SOURCE_HOLES": Reason(
+        WARNING, _("{samples} samples are no numbers (NaN or infinite) and count as not taken.")
+    ),
+    "SOURCE_NO_NODE_PRICE": Reason(
+        INFO, _("The price of a GPU-hour of each node cannot be had, to compare.")
+    ),
+    "SOURCE_NO_SUMS": Reason(INFO, _("Its own sums of the day cannot be had, to compare.")),
     "SOURCE_NO_PRICE_LIST": Reason(INFO, _("The source shows no price list.")),
     "SOURCE_PARTLY": Reason(
         WARNING, _("The source saw {seen} of {there} GPU-hours of capacity ({percent} %).")

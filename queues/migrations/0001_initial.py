@@ -175,7 +175,7 @@ class Migration(migrations.Migration):
                 ('node_taints', models.JSONField(blank=True, default=list)),
                 ('tolerations', models.JSONField(blank=True, default=list)),
                 ('topology', queues.models.fields.NameField(blank=True, max_length=253)),
-                ('policy', models.CharField(choices=[('fragmentation', 'where least becomes useless to what usually comes'), ('binpack', 'the fullest node first'), ('spread', 'the emptiest node first')], default='fragmentation', max_length=16)),
+                ('policy', models.CharField(choices=[('fragmentation', 'where least becomes useless'), ('binpack', 'the fullest node first'), ('spread', 'the emptiest node first')], default='fragmentation', max_length=16)),
             ],
             options={
                 'ordering': ('name',),

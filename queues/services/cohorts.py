@@ -2,7 +2,7 @@
 
 from django.db import transaction
 
-from queues.descriptions import describe_cohort
+from queues.descriptions import as_json, describe_cohort
 from queues.models import Cohort, FlavorQuota, User
 from queues.rules import check_cohort
 from queues.services.writing import Edit, in_use, refuse, require_row, store
@@ -24,7 +24,12 @@ def save_cohort(
     row = edit.find(name=spec.name)
     refuse(check_cohort(spec, parents))
     former = row.parent if row else None
-    before = describe_cohort(row) if row and not row.implicit else None
+    change: tuple[object, object] = (describe_cohort(row) if row else None, spec)
+    if row is not None and row.implicit:  # only named so far: to declare it is a change by itself
+        change = (
+            as_json(describe_cohort(row)) | {"declared": False},
+            as_json(spec) | {"declared": True},
+        )
     columns = {
         "name": spec.name,
         "parent": ensure_cohort(spec.parent, actor=actor) if spec.parent else None,
@@ -37,7 +42,7 @@ def save_cohort(
         edit,
         row,
         columns,
-        (before, spec),
+        change,
         lambda owner: replace_quotas(spec.groups, cohort=owner),
     )
     drop_unnamed(former, actor=actor)

@@ -143,9 +143,10 @@ class Books:
             for pod_set, assignment in paired(workload, assignments):
                 suitable = self.atlas.suitable(pod_set, assignment.flavors.values()).nodes
                 for node, pods in assignment.nodes.items():
-                    if node not in suitable or side.room.fitting(node, pod_set) < pods:
+                    seats = assignment.devices.get(node, ())
+                    if node not in suitable or not side.room.bears(node, pod_set, pods, seats):
                         return False
-                    side.room.take(node, pod_set, pods, assignment.devices.get(node, ()))
+                    side.room.take(node, pod_set, pods, seats)
         return True
 
 

@@ -50,6 +50,23 @@ class FreeCapacity:
         hole = self.ground.holes[self.holes[self.ground.numbers[node]]]
         return 0 if pod.strange else fitting(hole, pod.shape)
 
+    def bears(self, node: str, pod_set: PodSet, pods: int, seats: Seats = ()) -> bool:
+        """Return whether so many pods fit on the node, and on exactly these devices of it."""
+        if self.fitting(node, pod_set) < pods:
+            return False
+        pod, hole = self.ground.footprint_of(pod_set), self.holes[self.ground.numbers[node]]
+        spare = self.spare(node)
+        if not spare.free or not pod.shape.devices:
+            return True
+        if len(seats) != pods or any(d >= len(spare.free) for seat in seats for d in seat):
+            return False
+        left = self.ground.holes[self._on_devices(hole, pod, pods, seats)]
+        taken = {device for seat in seats for device in seat}
+        return all(
+            left.devices[device] >= 0 and (not left.memory or left.memory[device] >= 0)
+            for device in taken
+        )
+
     def take(self, node: str, pod_set: PodSet, pods: int, seats: Seats = ()) -> None:
         """Put ``pods`` on the node; with a negative number, take them away.
 

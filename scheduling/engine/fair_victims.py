@@ -156,13 +156,18 @@ class Hunt:
         Who borrows takes no more than loans by share: own quota is judged column by column, and
         before any share (``admission.md`` T2, Kueue #9406).
         """
+        if not self._own_is_safe:
+            return False
         used = self._running.usage[candidate.workload.key]
-        return self._own_is_safe and any(
-            self._ledger.used(candidate.queue, fr) - used[fr]
-            < self._ledger.promised(candidate.queue, fr)
-            for fr in self._attempt.contested
-            if used[fr]
-        )
+        columns = [fr for fr in self._attempt.contested if used[fr]]
+        ledger, queue = self._ledger, candidate.queue
+        if not self._running.has_surplus(queue.name):
+            return any(
+                ledger.used(queue, fr) - used[fr] < ledger.promised(queue, fr) for fr in columns
+            )
+        with self._stage.trial():  # a gang takes its surplus along
+            self._stage.remove(candidate.workload)
+            return any(ledger.used(queue, fr) < ledger.promised(queue, fr) for fr in columns)
 
     def _take(self, candidate: Candidate, right: PreemptionReason) -> bool:
         self._stage.remove(candidate.workload)

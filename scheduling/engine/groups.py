@@ -20,6 +20,7 @@ from scheduling.engine.survivors import Wish, rejoin
 from scheduling.engine.topology import Path
 
 MOST_COMPARED = 16  # domains of one tier in which the whole group fits
+MOST_TRIED = 256  # domains of a tier that is closer than it must be
 MOST_SINGLY = 4096  # pods times hosts that are tried one by one
 
 Member = tuple[StandingRoom, Wish]
@@ -29,7 +30,8 @@ Placed = tuple[Assignment, ...]
 def place_group(rooms: Rooms, members: Sequence[Member]) -> Placed | None:
     """Return an assignment of every member, in order, or None. The tables are as they were.
 
-    Cost: O(hosts x levels) for each tier and member, plus the hosts of the domains tried.
+    Of the tier that is required every domain is tried. Cost: O(hosts x levels) for each tier and
+    member, plus the hosts of the domains tried.
     """
     roots = [grown(room.capacity, grain_of(wish.layers)) for room, wish in members]
     required = members[0][1].level
@@ -39,7 +41,7 @@ def place_group(rooms: Rooms, members: Sequence[Member]) -> Placed | None:
             return found
     if required:
         return None
-    return _Inside(rooms, members, ()).place()
+    return _Inside(rooms, members, [room.capacity for room, _ in members]).place()
 
 
 def _deepest(members: Sequence[Member]) -> int:
@@ -51,9 +53,10 @@ def _in_tier(
 ) -> Placed | None:
     """Return the best of the placements in one domain of a tier."""
     best: tuple[tuple[tuple[int, ...], int, Path], Placed] | None = None
-    compared = 0
-    for room, path in _candidates(members, roots, tier):
-        placed = _Inside(rooms, members, path).place()
+    compared, capacities = 0, [_by_domain(room.capacity, tier) for room, _ in members]
+    most = None if tier == members[0][1].level else MOST_TRIED
+    for room, path in _candidates(members, roots, tier)[:most]:
+        placed = _Inside(rooms, members, [capacity[path] for capacity in capacities]).place()
         if placed is None:
             continue
         merit = (_used(members, placed, tier), room, path)
@@ -79,6 +82,14 @@ def _candidates(
     )
 
 
+def _by_domain(capacity: Mapping[Path, int], tier: int) -> dict[Path, dict[Path, int]]:
+    """Return what the hosts of each domain of a tier can hold."""
+    domains: dict[Path, dict[Path, int]] = {}
+    for path, pods in capacity.items():
+        domains.setdefault(path[:tier], {})[path] = pods
+    return domains
+
+
 def _used(members: Sequence[Member], placed: Placed, tier: int) -> tuple[int, ...]:
     """Return how many domains of each level below a tier are used."""
     paths = members[0][0].paths
@@ -93,9 +104,10 @@ _Put = Callable[[int, Mapping[int, Assignment]], Places | None]
 class _Inside:
     """The group in one domain."""
 
-    def __init__(self, rooms: Rooms, members: Sequence[Member], path: Path) -> None:
-        self._rooms, self._members = rooms, members
-        self._capacity = [_within(ground.capacity, path) for ground, _ in members]
+    def __init__(
+        self, rooms: Rooms, members: Sequence[Member], capacity: Sequence[Mapping[Path, int]]
+    ) -> None:
+        self._rooms, self._members, self._capacity = rooms, members, capacity
         self._order = sorted(range(len(members)), key=self._demand)
 
     def _demand(self, index: int) -> tuple[float, int]:
@@ -164,7 +176,3 @@ class _Inside:
             room.take(room.assignment({path: 1}))
             after = of_main.again(capacity, [path]).get(path, 0)
         return before - after
-
-
-def _within(capacity: Mapping[Path, int], domain: Path) -> dict[Path, int]:
-    return {p: pods for p, pods in capacity.items() if p[: len(domain)] == domain}

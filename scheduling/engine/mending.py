@@ -10,7 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from scheduling.engine.desk import Desk
-from scheduling.engine.gangs import Counts, counted, joined, minima, stands, whole_parts, without
+from scheduling.engine.gangs import (
+    Counts,
+    counted,
+    joined,
+    minima,
+    slice_size,
+    stands,
+    whole_parts,
+    without,
+)
 from scheduling.engine.growth import beside
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.parts import last_pods
@@ -116,10 +125,11 @@ class Mending:
         self, gang: Workload, lost: tuple[Assignment, ...], left: tuple[Assignment, ...]
     ) -> None:
         """Keep what room there is for it, for this cycle: nobody of its priority may take it."""
-        state = self._state
+        state, sliced = self._state, {p.name for p in gang.pod_sets if slice_size(p) > 1}
         for one in lost:
-            piece = self._piece(gang, lost, left, {one.pod_set: 1})
-            for _ in range(one.count):
+            pods = one.count if one.pod_set in sliced else 1  # a slice is whole or is none
+            piece = self._piece(gang, lost, left, {one.pod_set: pods})
+            for _ in range(one.count // pods):
                 with state.books.trial():
                     state.books.leave(gang, lost)
                     kept = state.assigner.assign(piece, state.books.coming)

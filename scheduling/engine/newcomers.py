@@ -3,7 +3,7 @@
 Who starts is decided in the order of the queues. But nodes are taken one gang at a time, and an
 early gang may stand where a later one alone could have stood. So before a gang is refused for
 want of nodes, the newcomers of the cycle are seated anew, together with it: the most demanding
-first, and whoever finds no place in one turn is seated before all others in the next. Nobody
+first, and whoever finds no place in one round is seated before all others in the next. Nobody
 loses the start, the flavors or the quota that it was given; only nodes change. Source: the
 public technique of squeaky wheel optimization (Joslin and Clements, 1999).
 """
@@ -19,7 +19,7 @@ from scheduling.engine.gangs import counted, wanted, with_counts
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.usage import paired
 
-MAX_TURNS = 16  # for one gang, from each of two orders
+MAX_ROUNDS = 16  # for one gang, from each of two orders
 MAX_SEATINGS = 2048  # gangs lifted or seated in one cycle
 MAX_LOOKS = 400_000  # the same, times the nodes of the cluster
 
@@ -76,7 +76,7 @@ class Newcomers:
         """Return where everybody can stand if ``workload`` starts as well, or None.
 
         It must fit in quota as things are; ``pinned`` holds the flavors that it must take, by
-        pod set. Cost: at most 2 x ``MAX_TURNS`` times as many placements as there are newcomers,
+        pod set. Cost: at most 2 x ``MAX_ROUNDS`` times as many placements as there are newcomers,
         and ``MAX_SEATINGS`` in one cycle, fewer where there are many nodes.
         """
         if not self._afford(len(self._guests) + 1):
@@ -90,7 +90,7 @@ class Newcomers:
                 self._books.drop(guest, self._seats[key], self._books.both)
             guests = [workload, *self._guests.values()]
             hardest = sorted(guests, key=lambda guest: self._ease(guest, flavors[guest.key]))
-            seats = self._take_turns(hardest, flavors) or self._take_turns(guests, flavors)
+            seats = self._try_rounds(hardest, flavors) or self._try_rounds(guests, flavors)
         if seats is None:
             return None
         own = seats.pop(workload.key)
@@ -125,12 +125,12 @@ class Newcomers:
             eases.append(Ease(-share, -depth, nodes, -share * assignment.count))
         return sorted(eases)
 
-    def _take_turns(
+    def _try_rounds(
         self, order: list[Workload], flavors: Mapping[str, tuple[Assignment, ...]]
     ) -> Seats | None:
         """Seat all, the latest losers first, until nobody loses or an order comes again."""
         tried: set[tuple[str, ...]] = set()
-        for _ in range(MAX_TURNS):
+        for _ in range(MAX_ROUNDS):
             keys = tuple(guest.key for guest in order)
             if keys in tried or not self._afford(len(order)):
                 return None

@@ -84,7 +84,9 @@ def give_turn(state: State, gang: Workload, started: Callable[[], Iterable[Workl
     Returns whether an earliest start had to be looked for.
     """
     table = state.reservations
-    if gang.key in table or not _worth_it(state, gang) or _is_behind(state, gang):
+    if gang.key in table or not _is_time(state, gang):
+        return False
+    if not _worth_it(state, gang) or _is_behind(state, gang):
         return False
     loose = [k for k in table if urgency(gang) < urgency(state.workloads[k])]
     lifted = [one for one in map(table.lift, loose) if one is not None]
@@ -102,9 +104,13 @@ def _worth_it(state: State, gang: Workload) -> bool:
     patience, queue = state.platform.patience, state.books.queue(gang)
     if queue is None or gang.replaces or size(gang) < patience.minimum:
         return False
-    starves = starves_at(patience, gang)
-    due = starves is not None and starves <= state.now
-    return bool(due or state.running.timed) and _quota_suffices(state, gang)
+    return _quota_suffices(state, gang)
+
+
+def _is_time(state: State, gang: Workload) -> bool:
+    """Return whether some end is known, or the gang has starved."""
+    starves = starves_at(state.platform.patience, gang)
+    return state.running.timed > 0 or (starves is not None and starves <= state.now)
 
 
 def _quota_suffices(state: State, gang: Workload) -> bool:

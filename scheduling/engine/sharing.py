@@ -24,9 +24,11 @@ def share_out(
         if rooms[name] >= left:
             rest = (other for other in order[place:] if rooms[other] >= left)
             snug = min(rest, key=lambda other: (rooms[other], rank(other)))
+            if not place:
+                return {snug: count}
             over = rooms[snug] - left
             chosen.append(snug)
-            if over and place:
+            if over:
                 chosen = _snuggest(order, rooms, place + 1, count, count + over) or chosen
             break
         chosen.append(name)

@@ -15,6 +15,7 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.quantities import nearest_resource
 from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, ResourceGroupSpec, TopologySpec
 from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.whatif import Difference, what_if
 from scheduling.engine.widening import exposed_by, takes_by_share
 from scheduling.loader import load_snapshot
@@ -86,6 +87,7 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
         return [
             *unknown,
             *_not_looked_at(spec, after.snapshot),
+            *_standing_on(spec, before.snapshot),
             *changed_alerts(before, after, [spec]),
             *_shortened(became_impossible(before.impossible, after.impossible)),
             *became_possible(before.impossible, after.impossible, after.snapshot)[:NAMED],
@@ -99,10 +101,10 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
 def changed_alerts(
     before: Standing, after: Standing, specs: Iterable[object]
 ) -> Iterable[Diagnostic]:
-    """Yield the alerts that concern the objects or are new, then those that no longer hold."""
-    specs, known = list(specs), {identity(alert) for alert in before.alerts}
+    """Yield alerts that concern the objects, are new or say other numbers; then those that end."""
+    specs, known = list(specs), {identity(alert): alert.numbers for alert in before.alerts}
     for alert in after.alerts:
-        if identity(alert) not in known or concerns(alert, specs):
+        if known.get(identity(alert)) != alert.numbers or concerns(alert, specs):
             yield alert
     yield from cleared(before, after)
 
@@ -181,6 +183,24 @@ def _evictions(found: Difference, names: Mapping[str, str]) -> dict[str, str | i
     listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
     numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
     return numbers | {"preemptors": listed} if preemptors else numbers
+
+
+def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
+    """Yield who stands on a node that is to be forgotten: that work is evicted."""
+    if not isinstance(spec, NodeRemoval):
+        return
+    found = [
+        work
+        for work in before.workloads
+        if work.admission and any(spec.name in a.nodes for a in work.admission.assignments)
+    ]
+    if found:
+        lost = sum(lost_gpu_hours(work, before.now) for work in found)
+        names = sorted(work.name for work in found)
+        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
+        numbers: dict[str, str | int] = {"count": len(names), "names": listed}
+        numbers["gpu_hours"] = f"{lost:.1f}"
+        yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
 
 
 def _not_looked_at(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:

@@ -10,7 +10,7 @@ from gpuplatform.common.reasons import describe_amount
 from queues.access import Actor
 from scheduling.engine.cycle import decide
 from scheduling.engine.machines import GPU
-from scheduling.engine.plan import Admit, Evict, Hold, Plan
+from scheduling.engine.plan import Admit, Evict, Hold, Plan, Shrink
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import BlockerCode
@@ -63,7 +63,8 @@ def _subject(names: dict[str, str], key: str) -> str:
 
 
 def _told(key: str, subject: str, plan: Plan, discretion: Discretion) -> Diagnostic:
-    evicted = sum(1 for d in plan.decisions if isinstance(d, Evict) and d.preemptor == key)
+    takings = [d for d in plan.decisions if isinstance(d, Evict | Shrink)]
+    evicted = sum(1 for taking in takings if taking.preemptor == key)
     for decision in plan.decisions:
         if decision.workload == key and isinstance(decision, Admit):
             return _admitted(subject, decision)

@@ -275,7 +275,16 @@ def _story_lines(workload: Any, actor: Actor) -> list[EventLine]:
 
 def _evicted_for(workload: Any, pages: Pages) -> str:
     """Say how much was evicted for this workload, and from which queues that the reader sees."""
-    made_room = [event for event in workload.events.all() if event.kind == "preempting"]
+    making = [event for event in workload.events.all() if event.kind == "preempting"]
+    made_room = [event for event in making if not event.facts.get("taken")]
+    taken = sum(event.facts.get("taken", 0) for event in making)
+    if taken and not made_room:
+        words = ngettext(
+            "%(n)d pod was taken from a running gang for it",
+            "%(n)d pods were taken from running gangs for it",
+            taken,
+        )
+        return words % {"n": taken}
     victims = {event.other_id for event in made_room}
     stays = Admission.objects.filter(
         workload__in=victims, evicted_at__in={event.at for event in made_room}

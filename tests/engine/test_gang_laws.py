@@ -44,7 +44,10 @@ def elastic(random: Random, work: Workload) -> Workload:
 def gangs_world(random: Random, setting: Setting | None = None) -> Snapshot:
     setting = setting or Setting(contended=random.randrange(2) == 0)
     snapshot = rich_world(random, setting)
-    return replace(snapshot, workloads=tuple(elastic(random, w) for w in snapshot.workloads))
+    work = (elastic(random, w) for w in snapshot.workloads)
+    if not setting.runtimes:  # nothing may change by time alone
+        work = (replace(w, duration_s=None) for w in work)
+    return replace(snapshot, workloads=tuple(work))
 
 
 def under_way(random: Random, setting: Setting | None = None) -> tuple[Simulator, list[Workload]]:

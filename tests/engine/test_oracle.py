@@ -153,8 +153,8 @@ def report(found: list[Match]) -> str:
 
 
 def test_what_a_solver_places_the_cycle_places() -> None:
-    found = list(matches(FILLS, range(6), 40))
-    assert sum(match.verdict.answer is Answer.ALL for match in found) >= 10
+    found = list(matches(FILLS, range(4), 40))
+    assert sum(match.verdict.answer is Answer.ALL for match in found) >= 6
     assert rate(found) >= BAR, report(found)
 
 

@@ -1,6 +1,8 @@
 """The public failures of gang schedulers, each as the smallest world in which it would show.
 
-Source: ``placement.md`` 6.1 (T1 ...), section 6 names the public issue behind each.
+Source: ``placement.md`` 6.1 (T1 ...), section 6 names the public issue behind each. T3, T4 and T12
+stand beside the rules of surplus (``test_gangs.py``), T5 in ``test_broken_gangs.py``, T6c in
+``test_together.py``, T9 in ``test_reservations.py``, T10 in ``test_devices_placed.py``.
 """
 
 from dataclasses import replace

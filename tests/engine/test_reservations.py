@@ -2,15 +2,18 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from random import Random
 
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.patience import Patience
-from scheduling.engine.plan import Admit
+from scheduling.engine.plan import Admit, Hold
 from scheduling.engine.snapshot import Admission, PodSet, Snapshot, Workload
-from tests.engine.builders import World, pods, world
+from tests.engine.builders import World, pods, required, world
 
 MINUTE = 60.0
 
@@ -106,3 +109,116 @@ def test_without_reservations_the_stream_never_lets_the_gang_in() -> None:
         clock.at(minute * MINUTE)
     assert "gang" not in clock.started
     assert clock.idle == {}
+
+
+# -- whom a reservation binds ------------------------------------------------------------------
+
+
+def held_back(*later: Workload, gang_at: float = 100.0) -> dict[str, str]:
+    """Two nodes of four GPUs, one of which a job of ten minutes uses; a gang asks for both.
+
+    Returns who starts, and the first blocker of everybody else.
+    """
+    made = world().nodes(2).queue("cq", 20, None)
+    made.running("job", "cq", pods(1, 4), on={"h100-node-01": 1}, at=900.0, duration_s=600.0)
+    snapshot = made.build()
+    gang = job("gang", gang_at, None, pods(2, 4))
+    plan = decide(replace(snapshot, workloads=(*snapshot.workloads, gang, *later)))
+    found = {d.workload: "starts" for d in plan.decisions if isinstance(d, Admit)}
+    holds = [d for d in plan.decisions if isinstance(d, Hold)]
+    return found | {d.workload: d.blockers[0].code.value for d in holds}
+
+
+def test_who_ends_in_time_fills_the_time_and_nobody_else() -> None:
+    assert held_back(job("long", 200.0, None), job("short", 201.0, 500.0)) == {
+        "gang": "PROMISED",
+        "long": "RESERVED",
+        "short": "starts",
+    }
+    assert held_back(job("too-long", 200.0, 501.0))["too-long"] == "RESERVED"
+
+
+def test_higher_priority_is_bound_by_nobody() -> None:
+    assert held_back(replace(job("urgent", 200.0, None), priority=1))["urgent"] == "starts"
+
+
+def test_older_work_lets_a_starving_gang_go_first_but_not_for_ever() -> None:
+    clock = Clock(
+        replace(
+            world().nodes(1).queue("cq", 4, None).build(),
+            patience=Patience(after_s=60.0, elders_after_s=300.0),
+        )
+    )
+    clock.submit(job("runs", 0.0, None, pods(1, 3)), 1_000.0)
+    clock.at(0.0)
+    clock.submit(job("elder", 1.0, None, pods(1, 2)), 10.0)
+    clock.submit(job("gang", 2.0, None, pods(1, 4)), 10.0)
+    clock.at(100.0)
+    assert [one.workload for one in clock.snapshot.memory.reservations] == ["elder"]
+    clock.submit(job("single", 1.5, None), 10.0)
+    clock.at(200.0)
+    assert "single" not in clock.started, "it is younger than the elder, and not yet an elder"
+    clock.at(301.6)
+    assert "single" not in clock.started, "the elder itself is older"
+
+
+def test_a_claim_of_a_preemptor_is_no_part_of_what_is_reserved() -> None:
+    made = world().nodes(1).queue("cq", 8, None)
+    made.running("job", "cq", pods(1, 3), on={"h100-node-01": 1}, at=900.0, duration_s=600.0)
+    snapshot = made.build()
+    gang, small = job("gang", 100.0, None, pods(1, 4)), job("small", 200.0, None)
+    first = decide(replace(snapshot, workloads=(*snapshot.workloads, gang, small)))
+    (reservation,) = first.memory.reservations
+    assert (reservation.workload, reservation.starts_at) == ("gang", 1500.0)
+    assert reservation.idle_gpus == 1
+    withdrawn = replace(snapshot, workloads=(*snapshot.workloads, small), memory=first.memory)
+    second = decide(withdrawn)
+    assert second.memory.reservations == ()
+    assert [d.workload for d in second.decisions if isinstance(d, Admit)] == ["small"]
+
+
+def test_racks_are_looked_at_whole() -> None:
+    """The gang needs one rack: nodes of two racks that empty first are of no use to it."""
+    made = world().topology().nodes(4).queue("cq", 16, None)
+    made.flavor(topology="datacenter")
+    for number, ends in enumerate([100.0, 900.0, 200.0, 300.0], start=1):
+        on = {f"h100-node-{number:02}": 1}
+        made.running(f"job-{number}", "cq", pods(1, 4), on=on, at=1000.0, duration_s=ends)
+    gang = pods(2, 4, topology=required("topology.kubernetes.io/rack"))
+    made.pending("gang", "cq", gang)
+    (reservation,) = decide(made.build()).memory.reservations
+    assert reservation.starts_at == 1300.0
+    assert set(reservation.assignments[0].nodes) == {"h100-node-03", "h100-node-04"}
+
+
+# -- law ---------------------------------------------------------------------------------------
+
+
+def check_promises(random: Random) -> None:
+    """While everybody ends when it said, a gang that keeps its turn starts when promised."""
+    nodes = world().nodes(random.randint(1, 4), gpus=random.choice([2, 4]))
+    made = nodes.queue("cq", random.choice([4, 8, 100]), None).build()
+    clock = Clock(replace(made, patience=Patience(after_s=None, elders_after_s=1e9)))
+    for minute in range(40):
+        for number in range(random.choice([0, 1, 1, 2])):
+            pod_set = random.choice([pods(1, 1), pods(1, 2), pods(2, 2), pods(3), pods(1, 4)])
+            lasts = random.choice([1, 3, 5, 12]) * MINUTE
+            name = f"{random.randint(0, 99):02}-{minute}-{number}"
+            clock.submit(job(name, minute * MINUTE, lasts, pod_set), lasts)
+        clock.at(minute * MINUTE)
+        for key, starts in clock.promises.items():
+            assert starts == sorted(starts, reverse=True), f"{key} is put off: {starts}"
+            if key in clock.started:
+                assert clock.started[key] <= starts[-1]
+
+
+@settings(max_examples=15, deadline=None, phases=(Phase.generate,))
+@given(st.integers(0, 2**32 - 1))
+def test_nobody_who_is_bound_delays_a_promise(seed) -> None:
+    check_promises(Random(seed))
+
+
+@pytest.mark.long
+def test_nobody_who_is_bound_delays_a_promise_in_many_worlds() -> None:
+    for seed in range(500):
+        check_promises(Random(seed))

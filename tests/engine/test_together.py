@@ -13,7 +13,7 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.diagnostics import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU
-from scheduling.engine.plan import Admit, Hold
+from scheduling.engine.plan import Admit, Grow, Hold
 from scheduling.engine.snapshot import PodSet, Quota, SliceLayer, Snapshot, TopologyRequest
 from scheduling.engine.terms import BlockerCode, DiagnosticCode, TopologyMode
 from scheduling.engine.together import assign_unit, replace_in, units_of
@@ -345,3 +345,30 @@ def test_a_grown_copy_stands_near_its_original() -> None:
     made.node_list[0] = node(1, 4)
     decision = one_decision(made)
     assert nodes_of(decision) == [{"n1": 4, "n2": 1, "n3": 1}]
+
+
+def after_a_loss(
+    request: TopologyRequest, free: dict[str, int], on: dict[str, int]
+) -> dict[str, int] | None:
+    """Where a gang stands once a node of its has left the cluster; None: it waits for room."""
+    made = cluster(**free).queue("cq", 64)
+    count, nodes = sum(on.values()), {f"h100-node-0{name[1:]}": n for name, n in on.items()}
+    made.running("g", "cq", pods(count, 1, topology=request), on=nodes, min_member=count)
+    snapshot = made.build()
+    plan = decide(snapshot)
+    assert violations(snapshot, plan) == ()
+    grown = [d for d in plan.decisions if isinstance(d, Grow)]
+    return short(dict(grown[0].assignments[0].nodes)) if grown else None
+
+
+def test_t6_c_a_lost_member_comes_back_beside_the_others() -> None:
+    free = {"n1": 1, "n2": 1, "n3": 1, "n4": 1, "n5": 1}
+    stands = after_a_loss(PREFERS, free, {"n1": 1, "n2": 1, "n3": 1, "n8": 1})
+    assert stands == {"n1": 1, "n2": 1, "n3": 1, "n4": 1}
+
+
+def test_a_broken_slice_is_completed_in_its_rack_or_waits() -> None:
+    request = sliced(TopologyMode.REQUIRED, BLOCK, (RACK, 4))
+    on = {"n1": 2, "n2": 2, "n3": 4}
+    assert after_a_loss(request, {"n1": 4, "n3": 4, "n4": 4}, on) == {"n1": 4, "n3": 4}
+    assert after_a_loss(request, {"n1": 3, "n3": 4, "n4": 4}, on) is None

@@ -219,7 +219,7 @@ def test_a_save_says_what_is_promised_twice_and_what_can_never_run(platform, ada
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
     typed = {"quota-0-nominal": "100", "reason": REASON}
     saved = browser.post(path, posted(browser.get(path), **typed), follow=True).text
-    assert "Queues and cohorts are promised 108 GPUs together; healthy nodes have 16 GPUs" in saved
+    assert "queues and cohorts are promised 108 GPUs together; healthy nodes have 16 GPUs" in saved
     typed = {"quota-0-nominal": "0", "quota-0-borrowing_limit": "3", "reason": REASON}
     saved = browser.post(path, posted(browser.get(path), **typed), follow=True).text
     assert "With this, ns-datos/later can never run" in saved

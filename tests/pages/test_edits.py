@@ -155,6 +155,20 @@ def test_a_node_that_is_forgotten_names_the_work_that_then_never_fits(platform, 
     assert not Node.objects.filter(name=node.name).exists()
 
 
+def test_a_node_that_is_forgotten_names_who_stands_on_it(ran_for_two_hours, admin):
+    answer = admin.delete("/api/v1/nodes/h100-node-02/?dry_run=All")
+    numbers = told(answer)["REMOVAL_EVICTS"]["numbers"]
+    assert numbers == {"count": 1, "names": "ns-datos/train", "gpu_hours": "24.0"}
+    page = admin.post(reverse("node-delete", args=["h100-node-02"]), {"check": "1"})
+    assert "1 stand on h100-node-02 and are evicted with it: ns-datos/train." in page.text
+
+
+def test_an_alert_that_stands_already_is_told_again_where_it_grows(platform, admin):
+    Node.objects.filter(name="h100-node-01").update(schedulable=False)
+    answer = admin.delete("/api/v1/nodes/h100-node-02/?dry_run=All")
+    assert told(answer)["GUARANTEES_EXCEED_CAPACITY"]["numbers"]["capacity"] == 8
+
+
 NODE = """
 apiVersion: v1
 kind: Node
@@ -212,7 +226,7 @@ def test_a_smaller_quota_tells_what_it_strands_and_a_larger_one_that_it_does_not
     ClusterQueue.objects.get(name="cq-datos").quotas.update(nominal=4)
     cleared = told(check("queue", "cq-datos", **{"quota-0-nominal": "8"}))["ALERT_CLEARS"]
     assert cleared.numbers["alert"] == "STRANDED_CAPACITY"
-    assert "4 GPUs can be used by nobody" in cleared.sentence
+    assert "4 GPUs of h100-sxm can be used by nobody" in cleared.sentence
 
 
 # ---- preemption over work without a checkpoint --------------------------------------------------

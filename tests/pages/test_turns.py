@@ -8,7 +8,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from gpuplatform.common.models import AuditEntry
 from queues.models import ClusterQueue, Cohort
+from queues.services import save_cohort
+from queues.specs import CohortSpec
 from scheduling.cycle import run_cycle
 from scheduling.models import Cycle, Workload
 from scheduling.scaling import change_workload
@@ -244,3 +247,13 @@ def test_a_mistake_in_shape_is_named_by_its_label(platform, ada, signed_in):
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-ia"])
     answer = browser.post(path, posted(browser.get(path), reason=""))
     assert "Reason: This field is required." in words(answer)
+
+
+def test_the_first_edit_of_a_cohort_that_was_only_named_says_what_was_before(platform, ada):
+    Cohort.objects.filter(name="llm").update(implicit=True)
+    save_cohort(CohortSpec("llm", fairness="share"), actor=ada, reason="It shares now")
+    entry = AuditEntry.objects.get(action="cohort.updated", subject="llm")
+    assert (entry.before["fairness"], entry.after["fairness"]) == ("none", "share")
+    assert (entry.before["declared"], entry.after["declared"]) == (False, True)
+    save_cohort(CohortSpec("llm", fairness="share"), actor=ada)
+    assert AuditEntry.objects.filter(action="cohort.updated", subject="llm").count() == 1

@@ -24,6 +24,7 @@ def read_job(fields: Fields, queues: Queues, durations: Durations) -> Workload:
     workload = read_workload(fields, queues)
     if duration is not None:
         durations[workload.key] = duration
+        workload = replace(workload, duration_s=duration)
     return workload
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from scheduling.engine.patience import ELDERS, PATIENT, STARVATION_S, Patience
 from scheduling.engine.scenario.contradictions import contradictions
 from scheduling.engine.scenario.fields import BadScenario, Fields, Problem
 from scheduling.engine.scenario.happenings import read_event, read_job
@@ -65,6 +66,7 @@ def _read(fields: Fields) -> Scenario:
             for one in fields.objects("events")
         ),
         durations=durations,
+        patience=_patience(settings),
         expected=fields.raw("expected"),
     )
     settings.done()
@@ -86,6 +88,12 @@ def _strategies(fields: Fields) -> tuple[FairStrategy, ...]:
             return ()
     chosen = tuple(FairStrategy(name) for name in names) or tuple(FairStrategy)
     return chosen if enabled else ()
+
+
+def _patience(settings: Fields) -> Patience:
+    after_s = settings.number("starvation_timeout_s", STARVATION_S, least=0)
+    least = settings.integer("reservation_minimum", PATIENT.minimum, least=1)
+    return Patience(after_s, least, ELDERS * after_s)
 
 
 def _decay(settings: Fields) -> Decay:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduling.engine.machines import Flavor, Node, Topology
+from scheduling.engine.patience import PATIENT, Patience
 from scheduling.engine.snapshot import (
     HALF_LIFE_S,
     NOTHING,
@@ -93,5 +94,6 @@ class Scenario:
     workloads: tuple[Workload, ...]
     events: tuple[Event, ...]
     durations: Mapping[str, float] = field(default_factory=dict)
+    patience: Patience = PATIENT
     half_life_s: float = HALF_LIFE_S
     expected: Any = None

@@ -76,6 +76,7 @@ class World:
             fair_strategies=scenario.strategies,
             usage_decay=_usage_decay(scenario),
             half_life_s=scenario.half_life_s,
+            patience=scenario.patience,
         )
 
     def figure(self, local_queue: str) -> float:

@@ -98,3 +98,55 @@ def _instant(text: str) -> datetime:
 
 def _zulu(instant: datetime) -> str:
     return f"{instant:%Y-%m-%dT%H:%M:%SZ}"
+
+
+@dataclass
+class LiteLLMDouble:
+    """Answers ``/spend/logs/v2`` and ``/team/daily/activity`` from rows, page by page."""
+
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    days: list[dict[str, Any]] = field(default_factory=list)
+    faults: list[tuple[int, bytes]] = field(default_factory=list)
+    page_size: int = 10  # it gives no more at a time, whatever it is asked for
+    overlap: int = 0  # rows that come again on the next page
+    stuck: bool = False  # every page is the first one
+    asked: list[Request] = field(default_factory=list)
+
+    def answer(self, request: Request) -> Response:
+        """Return what LiteLLM would."""
+        self.asked.append(request)
+        if self.faults:
+            return _raw(*self.faults.pop(0))
+        if request.path.endswith("activity"):
+            return self._activity(request.args)
+        return self._logs(request.args)
+
+    def _logs(self, asked: Any) -> Response:
+        first, last = (_said(asked[name]) for name in ("start_date", "end_date"))
+        found = sorted(
+            (log for log in self.logs if first <= _begun(log) <= last),
+            key=lambda log: (log["startTime"], log["request_id"]),
+        )
+        size = min(int(asked["page_size"]), self.page_size)
+        page = 1 if self.stuck else int(asked["page"])
+        start = max(0, (page - 1) * size - self.overlap * (page - 1))
+        rows = found[start : start + size] if (page - 1) * size < len(found) + size else []
+        pages = -(-len(found) // size)
+        body = {"data": rows, "total": len(found), "page": page, "page_size": size}
+        return _raw(200, json.dumps(body | {"total_pages": pages}).encode())
+
+    def _activity(self, asked: Any) -> Response:
+        found = [
+            day for day in self.days if asked["start_date"] <= day["date"] <= asked["end_date"]
+        ]
+        page = int(asked["page"])
+        body = {"results": found[page - 1 : page], "metadata": {"has_more": page < len(found)}}
+        return _raw(200, json.dumps(body).encode())
+
+
+def _said(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
+
+
+def _begun(log: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(log["startTime"])
