@@ -251,6 +251,19 @@ def test_surplus_goes_before_whole_gangs_of_lower_priority() -> None:
     assert sim.evictions == []
 
 
+def test_a_gang_that_goes_takes_its_surplus_along() -> None:
+    """The helpers use nothing that is short, so nobody would take them by themselves."""
+    made = one_queue(nodes=1, nominal=4, cpu=1000)
+    helpers = pods(10, 0, name="helper", cpu=10, role_minimum=0)
+    main = pods(1, 4, cpu=10, role_minimum=1)
+    sim = started(made, gang("low", "q", main, helpers, min_member=1))
+    assert sim.pods("low") == 11
+    sim.submit(gang("high", "q", pods(1, 4, cpu=100), priority=5, at=200.0))
+    sim.run()
+    assert sim.evictions == [("low", "high")]
+    assert (sim.pods("low"), sim.pods("high")) == (0, 1)
+
+
 def test_whole_subgroups_are_taken() -> None:
     made = one_queue()
     sim = started(made, gang("low", "q", pods(12, subgroups=Subgroups(3, 2))))
@@ -312,16 +325,9 @@ def test_a_gang_whose_pods_are_leaving_does_not_grow_at_once() -> None:
     sim.leave_after = 3
     sim.submit(gang("high", "q", pods(1, 4), priority=5, at=200.0))
     sim.step()
-    sim.submit()
-    sim.snapshot = replace(
-        sim.snapshot,
-        nodes=(*sim.snapshot.nodes, node(4)),
-        cluster_queues={
-            "q": replace(
-                sim.snapshot.cluster_queues["q"], groups=one_queue(nominal=16).queues["q"].groups
-            )
-        },
-    )
+    larger = {"q": one_queue(nominal=99).queues["q"]}
+    nodes = (*sim.snapshot.nodes, node(4), node(5))
+    sim.snapshot = replace(sim.snapshot, nodes=nodes, cluster_queues=larger)
     sim.step()
     assert sim.pods("g") == 8
     sim.run()
