@@ -36,6 +36,7 @@ BEGINNINGS = {
     "cost": ("Nothing is billed yet",),
     "bills": ("Nothing is billed yet",),
     "prices": ("No price is set yet", "price-new"),
+    "sources": ("No source is connected yet", "source-new"),
     "audit": ("Nothing has been changed yet",),
     "account": ("No token yet",),
 }
