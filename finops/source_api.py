@@ -115,6 +115,7 @@ class SourceTestView(CheckedView):
                 "rows": result.rows,
                 "measures": _texts(result.measures or {}),
                 "notes": result.note_sentences,
+                "answers": result.answers,
             }
         )
 

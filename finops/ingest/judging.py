@@ -17,10 +17,10 @@ from finops.allocation.money import RATE_PLACES, exact, round_half_up
 from finops.allocation.price_check import price_anomalies
 from finops.ingest.capacity import capacity_by_node, capacity_hours, flavor_by_node
 from finops.models import Coverage, Source
-from finops.models.sources import Plane, Stored
+from finops.models.sources import Stored
 from finops.price_facts import price_facts
 from finops.sources.failures import Note, Numbers
-from finops.sources.rows import ZERO, Asset, Reading
+from finops.sources.rows import ZERO, Asset, GpuUse, NodePrice, Reading
 from finops.sources.windows import Window
 from finops.specs import EVERY_FLAVOR
 from gpuplatform.common.money import plain, rounded
@@ -39,6 +39,7 @@ INCOMPLETE = frozenset(
         "SOURCE_PAGES_SHIFTED",
         "SOURCE_LOG_BEGINS",
         "SOURCE_LOG_IS_OFF",
+        "SOURCE_HOLES",
     }
 )
 
@@ -56,7 +57,7 @@ class Verdict:
 
 def judge(reading: Reading, window: Window, source: Source, coverage: Coverage) -> Verdict:
     """Return what is to become of a reading of a day."""
-    seen, there = _capacity(reading, window)
+    seen, there = _capacity(reading, window, source)
     notes = (*reading.notes, *_partly(seen, there))
     ratio = _ratio(seen, there)
     is_part = any(note.code in INCOMPLETE for note in notes)
@@ -97,19 +98,28 @@ def _less_complete(is_part: bool, coverage: Coverage) -> Iterator[Note]:
 
 
 # ---- against the inventory ----------------------------------------------------------------------
-def _capacity(reading: Reading, window: Window) -> tuple[Decimal, Decimal]:
+def _capacity(reading: Reading, window: Window, source: Source) -> tuple[Decimal, Decimal]:
     """Return the GPU-hours of capacity that the source saw, and those that were there.
 
     Where several sources tell of machines, only the nodes that this one names are compared.
     """
-    assets = [row for row in reading.rows if isinstance(row, Asset) and row.gpu_hours]
-    if not assets:
+    by_node = list(_seen(reading))
+    if not by_node:
         return ZERO, ZERO
     there = capacity_by_node(window)
-    if Source.objects.filter(plane=Plane.IRON, enabled=True).count() > 1:
-        named = {row.name for row in assets}
+    if Source.objects.filter(plane=source.plane, enabled=True).count() > 1:
+        named = {node for node, _hours in by_node}
         there = {node: hours for node, hours in there.items() if node in named}
-    return sum((row.gpu_hours for row in assets), ZERO), capacity_hours(there)
+    return sum((hours for _node, hours in by_node), ZERO), capacity_hours(there)
+
+
+def _seen(reading: Reading) -> Iterator[tuple[str, Decimal]]:
+    """Yield nodes with the GPU-hours that a source saw: there, or sampled."""
+    for row in reading.rows:
+        if isinstance(row, Asset) and row.gpu_hours:
+            yield row.name, row.gpu_hours
+        elif isinstance(row, GpuUse):
+            yield row.node, row.sampled_gpu_hours
 
 
 def _ratio(seen: Decimal, there: Decimal) -> Decimal | None:
@@ -161,6 +171,9 @@ def _resolved(reading: Reading, window: Window) -> Iterator[ResolvedPrice]:
             price = rounded(row.gpu_cost / row.gpu_hours, 8)
             flavor = flavors.get(row.name, EVERY_FLAVOR)
             yield ResolvedPrice(row.cluster, row.name, flavor, exact(price))
+        elif isinstance(row, NodePrice):
+            flavor = flavors.get(row.node, EVERY_FLAVOR)
+            yield ResolvedPrice("", row.node, flavor, exact(row.gpu_hour))
     known = set(flavors.values()) or {EVERY_FLAVOR}
     for listed in reading.price_list:
         if listed.gpu_hour is not None and len(known) == 1:

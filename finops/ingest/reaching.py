@@ -15,6 +15,7 @@ from finops.sources.litellm_reader import LiteLLMApiReader, LiteLLMTablesReader
 from finops.sources.litellm_tables import Tables
 from finops.sources.opencost import Dimensions, sanitised
 from finops.sources.opencost_reader import OpenCostReader
+from finops.sources.prometheus_reader import PrometheusReader
 from finops.sources.recording import Recording
 from finops.sources.rows import Reading
 from finops.sources.windows import Window
@@ -87,7 +88,8 @@ def _reader(source: Source, asker: Asker) -> Reader:
         return LiteLLMTablesReader(asker, source.time_zone)
     if source.kind == SourceKind.LITELLM_API:
         return LiteLLMApiReader(asker, source.time_zone)
-    raise SourceError("SOURCE_WRONG_SHAPE", problem=source.kind)
+    names = ("node_label", "step_s", "team_label")
+    return PrometheusReader(asker, *(option(source, name) for name in names))
 
 
 def as_it_is(_path: str, body: bytes) -> bytes:

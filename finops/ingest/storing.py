@@ -7,9 +7,18 @@ from typing import Any
 
 from django.db import models
 
-from finops.models import AssetRow, CostRow, Payload, Source, TeamDayRow, TokenRow
+from finops.models import (
+    AssetRow,
+    CostRow,
+    GpuUseRow,
+    NodePriceRow,
+    Payload,
+    Source,
+    TeamDayRow,
+    TokenRow,
+)
 from finops.sources.recording import Recording
-from finops.sources.rows import Asset, Cost, Request, Row, TeamDay
+from finops.sources.rows import Asset, Cost, GpuUse, NodePrice, Request, Row, TeamDay
 from finops.sources.windows import Window
 
 BATCH = 500
@@ -18,10 +27,13 @@ TABLES: Mapping[type[Row], type[models.Model]] = {
     Asset: AssetRow,
     Request: TokenRow,
     TeamDay: TeamDayRow,
+    GpuUse: GpuUseRow,
+    NodePrice: NodePriceRow,
 }
 TABLES_OF_PLANE: Mapping[str, tuple[type[models.Model], ...]] = {
     "iron": (CostRow, AssetRow),
     "tokens": (TokenRow, TeamDayRow),
+    "utilisation": (GpuUseRow, NodePriceRow),
 }
 
 

@@ -1,15 +1,18 @@
 """Ask a source about one hour, to see whether it answers; nothing of it is stored."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from finops.ingest.reaching import opened
+from finops.ingest.reaching import Reader, opened
 from finops.models import Source
 from finops.sources.failures import Note, SourceError
+from finops.sources.prometheus_reader import PrometheusReader
 from finops.sources.recording import Recording
 from finops.sources.rows import Measures
 from finops.sources.windows import Window
 from gpuplatform.common import clock, reasons
+from gpuplatform.common.periods import month_at
 
 HOUR = timedelta(hours=1)
 
@@ -26,6 +29,9 @@ class TestResult:
     rows: int = 0
     measures: Measures | None = None
     notes: tuple[Note, ...] = ()
+    answers: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # of questions asked now
 
     @property
     def note_sentences(self) -> list[str]:
@@ -40,6 +46,7 @@ def test_source(source: Source) -> TestResult:
     try:
         with opened(source, Recording()) as reader:
             reading = reader.read(window)
+            answers = _answers(reader, source, now)
     except SourceError as error:
         sentence = reasons.sentence(error.code, error.numbers)
         result = TestResult(window, error.code, sentence)
@@ -47,8 +54,19 @@ def test_source(source: Source) -> TestResult:
         return result
     _note(source, now, "", {})
     return TestResult(
-        window, rows=len(reading.rows), measures=reading.measures, notes=reading.notes
+        window,
+        rows=len(reading.rows),
+        measures=reading.measures,
+        notes=reading.notes,
+        answers=answers,
     )
+
+
+def _answers(reader: Reader, source: Source, now: datetime) -> dict[str, dict[str, str]]:
+    """Return what Prometheus answers to the questions that people ask it on dashboards."""
+    if not isinstance(reader, PrometheusReader):
+        return {}
+    return reader.questions(now, month_at(now, source.time_zone).starts_at)
 
 
 def _note(source: Source, now: datetime, code: str, numbers: dict[str, str | int]) -> None:

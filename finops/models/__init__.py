@@ -2,7 +2,14 @@
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
 from finops.models.prices import Price
-from finops.models.source_rows import AssetRow, CostRow, TeamDayRow, TokenRow
+from finops.models.source_rows import (
+    AssetRow,
+    CostRow,
+    GpuUseRow,
+    NodePriceRow,
+    TeamDayRow,
+    TokenRow,
+)
 from finops.models.sources import Coverage, Fetch, Payload, Source
 
 __all__ = [
@@ -14,6 +21,8 @@ __all__ = [
     "Coverage",
     "Fetch",
     "Finding",
+    "GpuUseRow",
+    "NodePriceRow",
     "Payload",
     "Price",
     "Source",

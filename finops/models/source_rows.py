@@ -141,3 +141,35 @@ class TeamDayRow(Loaded):
         constraints = [
             models.UniqueConstraint(fields=["source", "day", "key"], name="one_team_day_per_key")
         ]
+
+
+class GpuUseRow(Loaded):
+    """How busy one GPU was in a day while a pod held it."""
+
+    node = NameField(blank=True)
+    gpu = models.CharField(max_length=128, blank=True)
+    namespace = NameField(blank=True)
+    pod = NameField(blank=True)
+    sampled_gpu_hours = hours()
+    busy_gpu_hours = hours()
+
+    class Meta:
+        ordering = ("source", "day", "key")
+        constraints = [
+            models.UniqueConstraint(fields=["source", "day", "key"], name="one_use_per_gpu")
+        ]
+
+
+class NodePriceRow(Loaded):
+    """What a GPU-hour of a node cost in a day, as its exporter resolved it."""
+
+    node = NameField(blank=True)
+    gpu_hour = amount()
+    lowest = amount()
+    highest = amount()
+
+    class Meta:
+        ordering = ("source", "day", "key")
+        constraints = [
+            models.UniqueConstraint(fields=["source", "day", "key"], name="one_price_per_node")
+        ]

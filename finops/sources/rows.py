@@ -154,6 +154,33 @@ class TeamDay:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuUse:
+    """How busy one GPU was in a day while a pod held it; "" is nobody, or nobody knows.
+
+    ``sampled_gpu_hours`` is the time that was measured at all: a gap is no idle time.
+    """
+
+    key: str
+    node: str
+    gpu: str
+    namespace: str = ""
+    pod: str = ""
+    sampled_gpu_hours: Decimal = ZERO
+    busy_gpu_hours: Decimal = ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class NodePrice:
+    """What a GPU-hour of a node cost in a day as the exporter of OpenCost resolved it."""
+
+    key: str
+    node: str
+    gpu_hour: Decimal
+    lowest: Decimal
+    highest: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """What a source said about one window.
 
@@ -166,7 +193,7 @@ class Reading:
     price_list: tuple[ListPrice, ...] = ()
 
 
-Row = Cost | Asset | Request | TeamDay
+Row = Cost | Asset | Request | TeamDay | GpuUse | NodePrice
 
 
 def iron_measures(rows: Iterable[Row]) -> Measures:
@@ -192,3 +219,9 @@ def token_measures(rows: Iterable[Row]) -> Measures:
         "tokens": Decimal(sum(row.tokens for row in found)),
         "spend": sum((row.spend for row in found), ZERO),
     }
+
+
+def use_measures(rows: Iterable[Row]) -> Measures:
+    """Return how much was sampled."""
+    found = (row.sampled_gpu_hours for row in rows if isinstance(row, GpuUse))
+    return {"sampled_gpu_hours": sum(found, ZERO)}

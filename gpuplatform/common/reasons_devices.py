@@ -13,6 +13,11 @@ DEVICES: dict[str, Reason] = {
         ),
         _("Ask for at most {largest} per pod, or only prefer an island."),
     ),
+    "FRAGMENTED:Islands": Reason(
+        WARNING,
+        _("{free} GPUs are free, but no island has room: a pod needs {near} that are near."),
+        _("It starts once others leave an island; with prefer-island it would wait for none."),
+    ),
     "FLAVOR_MISMATCH:OtherGpus": Reason(
         ERROR,
         _("{queue} gives {offers}; the workload asks for {resource}, which is something else."),

@@ -111,6 +111,12 @@ DOUBTS: dict[str, Reason] = {
         _("Nothing is logged from before that day, so that its beginning may be cut off."),
         _("Look how long the gateway keeps its log."),
     ),
+    "SOURCE_HOLES": Reason(
+        WARNING, _("{samples} samples are no numbers (NaN or infinite) and count as not taken.")
+    ),
+    "SOURCE_NO_NODE_PRICE": Reason(
+        INFO, _("The price of a GPU-hour of each node cannot be had, to compare.")
+    ),
     "SOURCE_NO_SUMS": Reason(INFO, _("Its own sums of the day cannot be had, to compare.")),
     "SOURCE_NO_PRICE_LIST": Reason(INFO, _("The source shows no price list.")),
     "SOURCE_PARTLY": Reason(

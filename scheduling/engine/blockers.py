@@ -15,7 +15,7 @@ from scheduling.engine.snapshot import FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, DiagnosticCode
 from scheduling.engine.together import assign_unit, units_of
 from scheduling.engine.tree import Kind, QuotaKey
-from scheduling.engine.usage import by_importance, demand
+from scheduling.engine.usage import by_importance, demand, device_request, without_island
 
 Facts = dict[str, str | int]
 Look = tuple[PodSet, Option]
@@ -156,7 +156,8 @@ def _gang(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> Blocker:
     need = demand(pod_sets)
     names = {n for p, o in looks for n in atlas.suitable(p, o.values()).nodes}
     free = {r: _free(rooms, names, r) for r in need}
-    fits, pods = _fits(atlas, rooms, looks), sum(pod_set.count for pod_set in pod_sets)
+    pods = sum(pod_set.count for pod_set in pod_sets)
+    fits = min(_fits(atlas, rooms, looks), pods - 1)  # not all, for the gang does not
     facts: Facts = {"pods": pods, "fits": fits, "nodes": len(names), **_excluded(atlas, looks)}
     where = _names(*(option for _, option in looks))
     short = [resource for resource in by_importance(need) if free[resource] < need[resource]]
@@ -167,6 +168,10 @@ def _gang(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> Blocker:
         )
     resource = main_resource(pod_sets)
     facts["free"] = free[resource]
+    far = [(without_island(pod_set), option) for pod_set, option in looks]
+    if far != looks and _fits(atlas, rooms, far) > fits:
+        near = max(asked.count for p in pod_sets if (asked := device_request(p)))
+        facts |= {"cause": "Islands", "near": near}
     usable = need[resource] * fits // pods
     return Blocker(BlockerCode.FRAGMENTED, resource, need[resource], usable, where, facts)
 
@@ -176,7 +181,7 @@ def _free(rooms: Rooms, names: Iterable[str], resource: str) -> int:
 
 
 def _fits(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> int:
-    """Return how many pods would fit, pod set after pod set; not all, for the gang does not."""
+    """Return how many pods would fit, pod set after pod set."""
     fits = 0
     with rooms[0].trial():  # all rooms share one journal
         for unit in _units(looks):
@@ -189,7 +194,7 @@ def _fits(atlas: Atlas, rooms: Rooms, looks: list[Look]) -> int:
                 fits += pod_set.count
                 for room, (node, pods) in product(rooms, found.nodes.items()):
                     room.take(node, pod_set, pods, found.devices.get(node, ()))
-    return min(fits, sum(pod_set.count for pod_set, _ in looks) - 1)
+    return fits
 
 
 def _some(atlas: Atlas, rooms: Rooms, look: Look) -> int:

@@ -8,13 +8,14 @@ it. Amounts are thousandths of a GPU. Source: ``placement.md`` 4.1, 4.5.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from scheduling.engine.atlas import Atlas, exclusion, untolerated
 from scheduling.engine.books import Books
 from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, WHOLE, Node
+from scheduling.engine.scoring.devices import Ask, Layout
 from scheduling.engine.scoring.holes import Hole, Shape
 from scheduling.engine.scoring.popularity import Popularity, typical
 from scheduling.engine.snapshot import PodSet, Snapshot
@@ -103,11 +104,20 @@ def fragments(snapshot: Snapshot) -> tuple[Fragments, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """What is free on one node: devices by their free thousandths; ``out``: why it is out."""
+    """What is free on one node: devices by their free thousandths; ``out``: why it is out.
+
+    Turns on a device count as devices, as the resource counts them.
+    """
 
     node: Node
     devices: tuple[int, ...]
+    layout: Layout
     out: Stranded | None
+
+    def taken_by(self, ask: Ask) -> int:
+        """Return the thousandths that one pod takes."""
+        share = WHOLE if self.layout.turns > 1 else ask.share_on(self.layout)
+        return ask.devices * share
 
     @property
     def free(self) -> int:
@@ -132,7 +142,7 @@ class _Judge:
         self._atlas, self._room = atlas, room
         self._name, self._resource = flavor, resource
         self._flavors = atlas.flavors([flavor])
-        self._usual = [pod for pod in usual if pod.devices(resource)[0]]
+        self._usual = [pod for pod in usual if pod.ask(resource).devices]
         counts: Counter[Shape] = Counter()
         for pod in usual:
             counts[pod.shape(resource)] += pod.weight
@@ -166,7 +176,7 @@ class _Judge:
         spare = self._room.spare(node.name)
         if spare.free and spare.layout.turns == 1 and self._resource == GPU:
             devices = tuple(free for free in spare.free if free > 0)  # parts of them as well
-        return _Spot(node, devices, self._out(node))
+        return _Spot(node, devices, spare.layout, self._out(node))
 
     def _out(self, node: Node) -> Stranded | None:
         why, _taint = exclusion(node, ANYBODY, self._flavors)
@@ -186,10 +196,10 @@ class _Judge:
         if spot.out is not None:
             return 0, Counter({spot.out: spot.free})
         pods = [pod for pod in self._usual if self._suits(spot.node, pod.pod_set)]
-        asks = [(pod.pod_set, pod.devices(self._resource)) for pod in pods]
+        asks = [(pod.pod_set, pod.ask(self._resource)) for pod in pods]
         best: tuple[int, Counter[Stranded]] | None = None
-        for pod_set, (count, share) in asks or [(ANYBODY, (1, WHOLE))]:
-            used, why = self._filled(spot, pod_set, count, share)
+        for pod_set, ask in asks or [(self._pod(1, ANYBODY), Ask(1))]:
+            used, why = self._filled(spot, pod_set, ask)
             if best is None or used > best[0]:  # equals: the more frequent pod stands first
                 best = used, why
         assert best is not None
@@ -198,17 +208,15 @@ class _Judge:
     def _suits(self, node: Node, pod_set: PodSet) -> bool:
         return not exclusion(node, pod_set, self._flavors)[0]
 
-    def _filled(
-        self, spot: _Spot, pod_set: PodSet, count: int, share: int
-    ) -> tuple[int, Counter[Stranded]]:
+    def _filled(self, spot: _Spot, pod_set: PodSet, ask: Ask) -> tuple[int, Counter[Stranded]]:
         """Return what equal pods use of a node until one does not fit, and why it does not."""
-        by_devices = _pods_on(spot.devices, count, share)
-        by_rest, short = self._beside(spot.node.name, pod_set)
-        used = min(by_devices, by_rest) * count * share
-        rest = spot.free - used
-        if by_rest < by_devices:
+        fitting = self._room.fitting(spot.node.name, pod_set)
+        used = min(spot.free, fitting * spot.taken_by(ask))
+        rest, (by_rest, short) = spot.free - used, self._beside(spot.node.name, pod_set)
+        if by_rest <= fitting:
             return used, Counter({short: rest})
-        parts = min(rest, sum(free % WHOLE for free in spot.devices))
+        in_parts = ask.devices == 1 and spot.taken_by(ask) < WHOLE  # then each device has a rest
+        parts = rest if in_parts else min(rest, sum(free % WHOLE for free in spot.devices))
         return used, Counter({Stranded.SHARE: parts, Stranded.PIECES: rest - parts})
 
     def _beside(self, node: str, pod_set: PodSet) -> tuple[int, Stranded]:
@@ -242,11 +250,8 @@ class _Judge:
         levels: tuple[str, ...],
         paths: Mapping[str, tuple[str, ...]],
     ) -> dict[str, int]:
-        beside = self._asked_beside(size)
-        fitting = {
-            spot.node.name: min(spot.whole // size, self._beside(spot.node.name, beside)[0])
-            for spot in spots
-        }
+        pod = self._pod(size, self._asked_beside(size))
+        fitting = {spot.node.name: self._room.fitting(spot.node.name, pod) for spot in spots}
         largest = {HOST: max(fitting.values(), default=0)}
         for depth, level in reversed(list(enumerate(levels, start=1))):
             if level != HOSTNAME:
@@ -257,28 +262,21 @@ class _Judge:
                 largest[level] = max(domains.values(), default=0)
         return {**largest, CLUSTER: sum(fitting.values())}
 
+    def _pod(self, gpus: int, beside: PodSet) -> PodSet:
+        """Return a pod of whole GPUs that asks for this beside them."""
+        return replace(beside, requests={**beside.requests, self._resource: gpus})
+
     def _asked_beside(self, size: int) -> PodSet:
         """Return what a pod of ``size`` GPUs usually asks beside them.
 
         That is what the most frequent pod of this size asks; else as much for each GPU as the
         most frequent one of any size; with nobody known, as good as nothing.
         """
-        whole = [
-            (p, n)
-            for p in self._usual
-            for n, share in [p.devices(self._resource)]
-            if share == WHOLE
-        ]
-        equal = [(p, n) for p, n in whole if n == size]
+        asks = [(pod, pod.ask(self._resource)) for pod in self._usual]
+        whole = [(pod, ask.devices) for pod, ask in asks if ask.share == WHOLE]
+        equal = [(pod, devices) for pod, devices in whole if devices == size]
         if not whole:
             return ANYBODY
         pod, count = (equal or whole)[0]
         asked = pod.pod_set.requests.items()
         return PodSet("gang", 1, {r: -(-n * size // count) for r, n in asked if not is_gpu(r)})
-
-
-def _pods_on(devices: tuple[int, ...], count: int, share: int) -> int:
-    """Return how many pods of ``count`` devices, ``share`` of each, these devices can take."""
-    if count == 1:
-        return sum(free // share for free in devices)
-    return sum(free >= share for free in devices) // count

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import SupportsIndex
 
-from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, PODS_PER_NODE, Node
+from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, PODS_PER_NODE, WHOLE, Node
 from scheduling.engine.scoring.devices import Ask, Spare, spare_of
 from scheduling.engine.scoring.holes import Hole, Keep, Shape, after, meet
 from scheduling.engine.snapshot import PodSet
@@ -153,8 +153,11 @@ class Ground:
         if not any(map(is_whole_gpu, node.allocatable)):  # nobody says how many are healthy
             gone = sum(n for r, n in node.unmanaged.items() if is_whole_gpu(r))
             left[GPU] = node.devices.count * node.devices.replicas - gone
-        spare = unmanaged_on(spare_of(node.devices, len(self.columns) - self._slices), node)
-        return Hole(self._amounts(left), spare.free, kind, spare.memory, spare.layout, keep)
+        spare, columns = (
+            unmanaged_on(spare_of(node.devices), node),
+            len(self.columns) - self._slices,
+        )
+        return Hole(self._amounts(left), spare.free, kind, *spare[1:], keep, columns)
 
     def _keep(self, node: Node) -> Keep | None:
         """Return what of CPU and memory goes with each GPU of the node; None: it has none."""
@@ -193,16 +196,20 @@ class Ground:
         return self._shapes[shape, strange]
 
     def shape_of(self, pod_set: PodSet) -> tuple[Shape, tuple[tuple[str, int], ...]]:
-        """Return the shape of one pod, and what it asks that no node here has."""
+        """Return the shape of one pod, and what it asks that no node here has.
+
+        Parts of devices that no resource names are of devices alone, and counted nowhere.
+        """
         foot, asked = pod_footprint(pod_set), device_request(pod_set)
-        if asked is not None and not any(map(is_whole_gpu, foot)):
-            foot[GPU] = asked.count
+        counted = asked is not None and any(map(is_whole_gpu, foot))
+        if asked is not None and not counted and asked.share == WHOLE:  # as if it had named them
+            foot[GPU], counted = asked.count, True
         amounts = self._amounts(foot)
         strange = tuple(sorted((r, n) for r, n in foot.items() if r not in self.columns))
         if asked is None:
             return Shape(amounts), strange
         of_each = asked.memory, asked.locality, asked.alone
-        return Shape(amounts, asked.count, asked.share, frozenset(), True, *of_each), strange
+        return Shape(amounts, asked.count, asked.share, frozenset(), counted, *of_each), strange
 
     def step(self, hole: int, pod: Footprint, pods: int) -> int:
         """Return the hole that so many pods leave, devices apart; a negative number gives back."""

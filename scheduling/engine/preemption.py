@@ -17,6 +17,7 @@ from scheduling.engine.candidates import (
     Running,
     Selection,
 )
+from scheduling.engine.domain_victims import by_domain, price
 from scheduling.engine.fair_preemption import FairPreemption
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner, Option
@@ -233,10 +234,29 @@ class Preemptor:
         if not candidates.all or not self._possible(attempt, way, candidates):
             return None
         for borrowing in grounds.passes(attempt, candidates):
-            rescue = self._one_pass(attempt, way, candidates, borrowing=borrowing)
+            rescue = self._one_pass(attempt, way, candidates.all, borrowing=borrowing)
             if rescue is not None:
-                return rescue
+                return self._cheapest(attempt, way, candidates.all, rescue, borrowing=borrowing)
         return None
+
+    def _cheapest(
+        self,
+        attempt: Attempt,
+        way: Way,
+        candidates: Sequence[Candidate],
+        rescue: Rescue,
+        *,
+        borrowing: bool,
+    ) -> Rescue:
+        """Return the cheapest of ``rescue`` and those inside one required domain each."""
+        pod_sets = attempt.preemptor.pod_sets
+        if len(pod_sets) != 1 or pod_sets[0].topology is None or len(rescue.victims) <= 1:
+            return rescue
+        option = way.pinned[pod_sets[0].name]
+        groups = by_domain(self._books.atlas, pod_sets[0], option, candidates)
+        passes = (self._one_pass(attempt, way, one, borrowing=borrowing) for one in groups)
+        found = [one for one in passes if one and one.standing == rescue.standing]
+        return min([rescue, *found], key=lambda one: price(one.victims, self.now))
 
     def _by_share(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
@@ -283,12 +303,12 @@ class Preemptor:
             return self._fit(attempt, way.pinned, borrowing=True) is not None
 
     def _one_pass(
-        self, attempt: Attempt, way: Way, candidates: Candidates, *, borrowing: bool
+        self, attempt: Attempt, way: Way, candidates: Sequence[Candidate], *, borrowing: bool
     ) -> Rescue | None:
         """Evict one by one until the gang fits, then give back whom it does not need."""
         taken: list[Candidate] = []
         with self._books.trial():
-            for candidate in candidates.all:
+            for candidate in candidates:
                 if self._passed_over(attempt, candidate, borrowing=borrowing):
                     continue
                 self._stage.remove(candidate.workload)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from scheduling.engine.machines import (
     GPU,
@@ -71,6 +72,14 @@ def requested_devices(
 def device_request(pod_set: PodSet) -> DeviceRequest | None:
     """Return what one pod asks of single devices: what it says itself, else its requests."""
     return pod_set.device or requested_devices(pod_set.requests)
+
+
+def without_island(pod_set: PodSet) -> PodSet:
+    """Return the pod set without what it asks of islands; the same where it asks nothing."""
+    asked = pod_set.device
+    if asked is None or asked.locality is DeviceLocality.ANY:
+        return pod_set
+    return replace(pod_set, device=replace(asked, locality=DeviceLocality.ANY))
 
 
 def pod_charge(pod_set: PodSet) -> dict[str, int]:

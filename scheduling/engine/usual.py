@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.flavors import options_of
-from scheduling.engine.machines import CPU, MEMORY, WHOLE
+from scheduling.engine.machines import CPU, MEMORY
+from scheduling.engine.scoring.devices import Ask
 from scheduling.engine.scoring.holes import Shape
 from scheduling.engine.snapshot import PodSet, Workload
+from scheduling.engine.usage import device_request, is_whole_gpu
 from scheduling.engine.usage import shape as form
 
 MOST_SHAPES = 64  # of one flavor and resource; rarer ones decide nothing
@@ -30,18 +32,25 @@ class Usual:
     weight: int
     flavors: frozenset[str]
 
-    def devices(self, resource: str) -> tuple[int, int]:
-        """Return how many devices of a resource one pod takes, and the share of each."""
-        count, device = self.pod_set.requests.get(resource, 0), self.pod_set.device
-        if device is not None and device.share < WHOLE:
-            return max(1, device.count), device.share
-        return count, WHOLE
+    def ask(self, resource: str) -> Ask:
+        """Return what one pod asks of the devices that a resource counts."""
+        request = device_request(self.pod_set) if is_whole_gpu(resource) else None
+        if request is None:
+            return Ask(self.pod_set.requests.get(resource, 0))
+        return Ask(request.count, request.share, request.memory, request.locality, request.alone)
 
     def shape(self, resource: str) -> Shape:
         """Return what one pod asks of its node: CPU, memory, a slot, and devices."""
-        devices, share = self.devices(resource)
-        requests = self.pod_set.requests
-        return Shape((requests.get(CPU, 0), requests.get(MEMORY, 0), 1), devices, share)
+        ask, requests = self.ask(resource), self.pod_set.requests
+        amounts = (requests.get(CPU, 0), requests.get(MEMORY, 0), 1)
+        return Shape(
+            amounts,
+            ask.devices,
+            ask.share,
+            memory=ask.memory,
+            locality=ask.locality,
+            alone=ask.alone,
+        )
 
 
 def usual_pods(atlas: Atlas) -> tuple[Usual, ...]:

@@ -10,9 +10,9 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.feasibility import check_workload
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import GPU, Devices
-from scheduling.engine.plan import Admit
+from scheduling.engine.plan import Admit, Hold
 from scheduling.engine.snapshot import Admission, Assignment, DeviceRequest
-from scheduling.engine.terms import DeviceLocality, PlacementPolicy
+from scheduling.engine.terms import BlockerCode, DeviceLocality, PlacementPolicy
 from tests.engine.builders import pods, world
 
 ANY, PREFER = DeviceLocality.ANY, DeviceLocality.PREFER
@@ -214,3 +214,39 @@ def test_what_was_freed_for_a_preemptor_starts_on_just_those_devices():
     assert not books.can_stand(work, (unknown,), books.both)
     any_four = replace(work, pod_sets=(near(4, ANY),))
     assert books.can_stand(any_four, (free,), books.both)
+
+
+def test_parts_that_no_resource_names_are_bounded_by_devices_alone():
+    """The trace of openb asks so: ten tenths of a device are no ten GPUs."""
+    made = board(Devices(2), gpus=2)
+    tenth = replace(pods(20, 0), device=DeviceRequest(1, 100))
+    made.pending("p", "cq", tenth).pending("q", "cq", replace(tenth, count=1))
+
+    found = decided(made)
+
+    assert found == {"p": {ONE: ((0,),) * 10 + ((1,),) * 10}, "q": None}
+
+
+@pytest.mark.parametrize(("locality", "cause"), [(REQUIRE, "Islands"), (RESTRICTED, "Islands")])
+def test_who_waits_for_an_island_is_told_so(locality, cause):
+    made = on(on(board(HALVES), "a", 0), "b", 4).pending("p", "cq", near(4, locality))
+
+    (hold,) = [d for d in decide(made.build()).decisions if isinstance(d, Hold)]
+
+    (blocker,) = hold.blockers
+    assert blocker.code is BlockerCode.FRAGMENTED
+    assert {"cause": cause, "free": 6, "near": 4}.items() <= blocker.facts.items()
+
+
+def test_who_finds_no_four_gpus_at_all_is_not_told_of_islands():
+    made = board(HALVES, nodes=2)
+    for device in range(5):
+        on(on(made, f"a{device}", device), f"b{device}", device, node="h100-node-02")
+
+    (hold,) = [
+        d
+        for d in decide(made.pending("p", "cq", near(4)).build()).decisions
+        if isinstance(d, Hold)
+    ]
+
+    assert "cause" not in hold.blockers[0].facts

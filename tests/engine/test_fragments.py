@@ -21,7 +21,7 @@ from scheduling.engine.machines import (
     Toleration,
 )
 from scheduling.engine.snapshot import DeviceRequest, Recent
-from scheduling.engine.terms import Undeclared
+from scheduling.engine.terms import DeviceLocality, Undeclared
 from scheduling.engine.usual import usual_pods
 from tests.engine.builders import BLOCK, GI, RACK, node, pods, world
 
@@ -142,7 +142,22 @@ def test_what_is_left_of_a_shared_device_is_stranded_as_a_share() -> None:
     )
     found = figures(made)
     assert found.free == 1400
-    assert (found.usable, found.stranded) == (600, {Stranded.SHARE: 400, Stranded.PIECES: 400})
+    assert (found.usable, found.stranded) == (600, {Stranded.SHARE: 800})
+
+
+def test_pods_that_need_one_island_can_use_no_gpus_of_two() -> None:
+    near = DeviceRequest(4, locality=DeviceLocality.REQUIRE)
+    made = waits_for(pods(1, 4, device=near))
+    islands = ((0, 1, 2, 3), (4, 5, 6, 7))
+    made.node_list.append(replace(node(1, 8), devices=Devices(8, islands=islands)))
+    made.running("x", "a", pods(2, 1), on={"h100-node-01": 2})
+    (held,) = made.workloads[-1].admission.assignments
+    told = replace(held, devices={"h100-node-01": ((0,), (4,))})
+    admission = replace(made.workloads[-1].admission, assignments=(told,))
+    made.workloads[-1] = replace(made.workloads[-1], admission=admission)
+    found = figures(made)
+    assert (found.free, found.usable) == (6 * WHOLE, 0)
+    assert found.stranded == {Stranded.PIECES: 6 * WHOLE}
 
 
 def test_a_gang_needs_the_cpu_that_such_pods_usually_ask_for() -> None:

@@ -96,6 +96,27 @@ def test_20_no_rack_that_could_be_emptied_means_no_victim() -> None:
     assert evicted(made) == []
 
 
+def test_the_rack_in_which_less_is_lost_is_emptied() -> None:
+    """The cheapest single victims share a rack; another rack is half empty already."""
+    made = own(world().topology().nodes(4))
+    made.flavor(topology="datacenter")
+    made.running("a", "cq", pods(1, 4), on=on(1), at=900.0)
+    made.running("b", "cq", pods(1, 4), on=on(2), at=899.0)
+    made.running("c", "cq", pods(1, 4), on=on(3), at=850.0)
+    made.pending("urgent", "cq", pods(2, 4, topology=required(RACK)), priority=1)
+    assert evicted(made) == ["c"]
+
+
+def test_a_gang_across_two_racks_is_taken_whole_or_not_at_all() -> None:
+    made = own(world().topology().nodes(4))
+    made.flavor(topology="datacenter")
+    made.running("across", "cq", pods(2, 4), on=on(2, 3), at=900.0)
+    made.running("a", "cq", pods(1, 4), on=on(1), at=700.0)
+    made.running("d", "cq", pods(1, 4), on=on(4), at=650.0)
+    made.pending("urgent", "cq", pods(2, 4, topology=required(RACK)), priority=1)
+    assert evicted(made) == ["a", "across"]
+
+
 def test_23_a_protected_queue_in_front_does_not_end_the_search() -> None:
     made = world().nodes(3)
     made.cohort("llm", nominal=4).queue("cq-owner", 4, preemption=RECLAIM_ANY)

@@ -43,7 +43,7 @@ DEDICATED = Taint("dedicated", "training")
 TOLERATES = Toleration(DEDICATED.key, "Equal", DEDICATED.value)
 
 
-def yard(random: Random, most_work: int = 16) -> Snapshot:
+def yard(random: Random, most_work: int = 24) -> Snapshot:
     """Return a hall in which everybody waits."""
     dice = Dice(random)
     nodes = tuple(_nodes(dice))
@@ -110,7 +110,7 @@ def _device(dice: Dice, gpus: int) -> DeviceRequest | None:
 def _queue(dice: Dice, name: str, nodes: tuple[Node, ...]) -> ClusterQueue:
     whole = sum(node.allocatable[GPU] for node in nodes)
     lines = tuple(
-        FlavorQuotas(kind, {GPU: Quota(dice.number(0, whole)), CPU: Quota(200_000)})
+        FlavorQuotas(kind, {GPU: Quota(whole // dice.one(1, 2, 3, 8)), CPU: Quota(200_000)})
         for kind in dice.one(KINDS, KINDS[::-1], KINDS[:1])
     )
     return ClusterQueue(
@@ -135,7 +135,7 @@ def _workload(dice: Dice, number: int) -> Workload:
         key,
         key,
         dice.one("a", "b", "alone", "a", "b", "alone", None),
-        dice.number(0, 2),
+        dice.number(0, 1) + number // 5,  # the later, the more urgent
         float(dice.number(0, 4)),
         tuple(sets),
     )

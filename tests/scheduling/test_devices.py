@@ -23,6 +23,7 @@ from scheduling.models import Node, Placement
 from scheduling.rules import check_workload
 from scheduling.services import load_world, save_node, submit_workload
 from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec
+from scheduling.workload_body import read_workload
 from tests.doors.samples import on_cluster
 from tests.scheduling.loop import world
 
@@ -230,3 +231,16 @@ def test_a_part_is_metered_once_whatever_it_says_of_memory_and_time(asked: dict[
     named = named_requests(asked).requests
 
     assert sum(amount for resource, amount in named.items() if is_gpu(resource)) == 1
+
+
+def test_json_names_locality_and_memory() -> None:
+    pod_set = {"name": "main", "count": 1, "requests": {GPU: 4}}
+    asked = {**pod_set, "device_locality": "restricted", "device_memory_mib": 40_960}
+    body = {"name": "a", "namespace": "ns", "queue": "lq", "pod_sets": [asked]}
+
+    (spec,) = read_workload(body).pod_sets
+
+    assert (spec.device_locality, spec.device_memory_mib) == ("restricted", 40_960)
+    with pytest.raises(Rejected) as refusal:
+        read_workload({**body, "pod_sets": [{**asked, "device_memory_mib": -1}]})
+    assert [p.path for p in refusal.value.problems] == ["pod_sets[0].device_memory_mib"]

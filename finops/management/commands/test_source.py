@@ -27,6 +27,10 @@ class Command(BaseCommand):
         self.stdout.write(f"{start:%Y-%m-%d %H:%M} - {end:%H:%M} UTC: {result.rows} rows")
         for measure, amount in (result.measures or {}).items():
             self.stdout.write(f"  {measure}: {amount.normalize():f}")
+        for question, answer in result.answers.items():
+            self.stdout.write(f"  {question}:")
+            for about, value in answer.items():
+                self.stdout.write(f"    {about or 'all'}: {value}")
         for sentence in result.note_sentences:
             self.stdout.write(f"  {sentence}")
 

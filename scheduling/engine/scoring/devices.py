@@ -24,14 +24,12 @@ class Layout(NamedTuple):
 
     ``islands``: each device is in one of them; none declared: all are near each other.
     ``turns``: how many pods share one device in turns; 1: each device is its pod's alone.
-    ``memory``: of each device, in MiB; 0: not declared. ``columns``: how many amounts, the last
-    ones, count these devices once more.
+    ``memory``: of each device, in MiB; 0: not declared.
     """
 
     islands: tuple[tuple[int, ...], ...] = ()
     turns: int = 1
     memory: int = 0
-    columns: int = 0
 
     @property
     def turn(self) -> int:
@@ -125,7 +123,7 @@ class Spare(NamedTuple):
         return Spare(tuple(free), tuple(memory), self.layout)
 
 
-def spare_of(devices: Devices, columns: int = 0) -> Spare:
+def spare_of(devices: Devices) -> Spare:
     """Return what is free on the devices of a node with nobody on it.
 
     A device that no island names is an island of its own.
@@ -133,7 +131,7 @@ def spare_of(devices: Devices, columns: int = 0) -> Spare:
     named = {device for island in devices.islands for device in island}
     islands = [tuple(sorted(island)) for island in devices.islands if island]
     islands += [(d,) for d in range(devices.count) if islands and d not in named]
-    layout = Layout(tuple(sorted(islands)), devices.replicas, devices.memory or 0, columns)
+    layout = Layout(tuple(sorted(islands)), devices.replicas, devices.memory or 0)
     layout = PLAIN if layout == PLAIN else layout
     memory = (layout.memory,) * devices.count if layout.memory else ()
     return Spare((layout.full,) * devices.count, memory, layout)
@@ -148,6 +146,8 @@ def whole_turns(spare: Spare) -> int:
 
 def suffice(spare: Spare, ask: Ask) -> bool:
     """Return whether the devices have room for one such pod."""
+    if spare.layout is PLAIN and ask.share:  # nearly all nodes: counting is enough
+        return sum(free >= ask.share for free in spare.free) >= ask.devices
     fitting = _open(spare, ask)
     if len(fitting) < ask.devices:
         return False
@@ -166,6 +166,9 @@ def useful(spare: Spare, ask: Ask) -> int | None:
     Of use is a device with room for the pod's part, in an island with enough of them where the
     pod insists on one.
     """
+    if spare.layout is PLAIN and ask.share:
+        enough = [free for free in spare.free if free >= ask.share]
+        return sum(enough) if len(enough) >= ask.devices else None
     if not suffice(spare, ask):
         return None
     parts: Iterable[Part] = [_open(spare, ask)]
@@ -180,6 +183,8 @@ def room(spare: Spare, ask: Ask, most: int) -> int:
     Pods of one device each, or of whole ones, find as many however they are put. Others are put
     one after the other, as :func:`chosen` does.
     """
+    if spare.layout is PLAIN and ask.devices == 1 and ask.share:
+        return min(most, sum(free // ask.share for free in spare.free if free > 0))
     if _settled(spare, ask):
         pods = 0
         while pods < most and suffice(spare, ask):

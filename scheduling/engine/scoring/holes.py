@@ -67,7 +67,8 @@ class Hole(NamedTuple):
 
     ``devices`` holds the free thousandths of each device, ``memory`` its free MiB, by index;
     none where devices are counted among the ``amounts`` alone. ``memory`` is empty where no
-    node says how much there is. ``keep`` is None where there are no GPUs.
+    node says how much there is. ``keep`` is None where there are no GPUs. ``columns``: how many
+    of the amounts, the last ones, count the devices once more.
     """
 
     amounts: tuple[int, ...]
@@ -76,6 +77,7 @@ class Hole(NamedTuple):
     memory: tuple[int, ...] = ()
     layout: Layout = PLAIN
     keep: Keep | None = None
+    columns: int = 0
 
     @property
     def spare(self) -> Spare:
@@ -90,7 +92,7 @@ def idle(hole: Hole, plain: int | None) -> int:
 
 def counted(hole: Hole, amounts: tuple[int, ...], plain: int | None) -> tuple[int, ...]:
     """Return the devices among the amounts, without those that the hole tells apart."""
-    return () if plain is None else amounts[plain : len(amounts) - hole.layout.columns]
+    return () if plain is None else amounts[plain : len(amounts) - hole.columns]
 
 
 def kept(hole: Hole, shape: Shape) -> tuple[int, ...]:
@@ -123,8 +125,6 @@ def fits(hole: Hole, shape: Shape) -> bool:
         return False
     if not hole.devices or not shape.devices:
         return True
-    if hole.layout is PLAIN and shape.share:  # nearly all nodes: counting is enough
-        return sum(free >= shape.share for free in hole.devices) >= shape.devices
     return suffice(hole.spare, shape.ask)
 
 

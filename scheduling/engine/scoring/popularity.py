@@ -70,8 +70,8 @@ class Popularity:
         Cost: O(shapes) once for each class of holes, O(devices log devices) after that.
         """
         ranks, counted = self._ranks(hole.amounts), self._counted(hole.amounts)
-        if hole.layout.columns:
-            counted = counted[: -hole.layout.columns]
+        if hole.columns:
+            counted = counted[: -hole.columns]
         same = _Class(hole.kind, ranks, counted, hole.spare.ordered())
         found = self._fragments.get(same)
         if found is None:
