@@ -13,16 +13,30 @@ from scheduling.engine.scoring.popularity import typical
 from scheduling.engine.snapshot import PodSet, Recent, Workload
 from scheduling.engine.terms import PlacementPolicy
 
+REMEMBERED = 10_000  # shapes; then the memory starts anew
+
 
 def expect(atlas: Atlas, recent: Iterable[Recent]) -> None:
     """Let the views of this cluster keep room for such pods, each as often as it came."""
+    _expect(atlas, ((shape_on(atlas, one.pod_set), one.pods) for one in recent))
+
+
+def _expect(atlas: Atlas, coming: Iterable[tuple[Shape | None, int]]) -> None:
     counts: Counter[Shape] = Counter()
-    for one in recent:
-        kinds = _kinds(atlas, one.pod_set)
-        shape, strange = atlas.ground.shape_of(one.pod_set)
-        if kinds is not None and not strange and one.pods > 0:
-            counts[shape._replace(kinds=kinds)] += one.pods
+    for shape, pods in coming:
+        if shape is not None and pods > 0:
+            counts[shape] += pods
     atlas.views.expect(typical(counts))
+
+
+def shape_on(atlas: Atlas, pod_set: PodSet) -> Shape | None:
+    """Return what one pod asks, and of which kinds of nodes; None: no node here will do.
+
+    Cost: O(nodes).
+    """
+    kinds = _kinds(atlas, pod_set)
+    shape, strange = atlas.ground.shape_of(pod_set)
+    return None if kinds is None or strange else shape._replace(kinds=kinds)
 
 
 def _kinds(atlas: Atlas, pod_set: PodSet) -> frozenset[str] | None:
@@ -51,6 +65,7 @@ class Waiting:
         self._atlas = atlas
         self._counts = bool(atlas.nodes) and PlacementPolicy.FRAGMENTATION in policies
         self._pods: dict[int, tuple[PodSet, int]] = {}
+        self._shapes: dict[int, tuple[PodSet, Shape | None]] = {}
         self._changed = False
         if self._counts and atlas.snapshot.shapes:
             expect(atlas, atlas.snapshot.shapes)
@@ -71,4 +86,14 @@ class Waiting:
         """Let those who wait now be what is expected. Cost: O(their shapes), if that changes."""
         if self._changed:
             self._changed = False
-            expect(self._atlas, (Recent(p, 1 << n.bit_length()) for p, n in self._pods.values()))
+            waiting = self._pods.values()
+            coming = ((self._shape(p), 1 << pods.bit_length()) for p, pods in waiting)
+            _expect(self._atlas, coming)
+
+    def _shape(self, pod_set: PodSet) -> Shape | None:
+        """Return its shape; remembered for pod sets that are the same object."""
+        if id(pod_set) not in self._shapes:
+            if len(self._shapes) >= REMEMBERED:
+                self._shapes.clear()
+            self._shapes[id(pod_set)] = pod_set, shape_on(self._atlas, pod_set)
+        return self._shapes[id(pod_set)][1]
