@@ -239,9 +239,9 @@ def _starts_with_fewer(workload: Any) -> bool:
 
 def least_pods(workload: Any) -> int | None:
     """Return with how many pods the gang runs; None: with all of them."""
-    if not _starts_with_fewer(workload):
-        return None
     roles = roles_of(workload.pod_sets.all())
+    if not has_minima(workload.min_member, workload.role_minima, roles):
+        return None
     pod_sets = tuple(PodSet(role.name, role.count, {}) for role in roles)
     gang = Known(str(workload.uid), workload.name, None, 0, 0.0, pod_sets)
     known = with_minima(gang, workload.min_member, workload.role_minima, roles)

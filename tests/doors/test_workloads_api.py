@@ -63,6 +63,18 @@ def test_the_whole_contract_is_taken(lea: Any, send: Any) -> None:
     assert send(lea, "GET", response["Location"]).json()["uid"] == answer["uid"]
 
 
+def test_minima_of_a_gang_are_followed_and_told(
+    lea: Any, send: Any, only_gpus: dict[str, Any]
+) -> None:
+    body = {**only_gpus, "min_member": 1, "role_minima": {"main": 1}}
+    body["pod_sets"] = [{**only_gpus["pod_sets"][0], "subgroup": {"size": 1, "min_subgroups": 1}}]
+    answer = send(lea, "POST", PATH, body).json()
+
+    assert answer["warnings"] == []
+    assert answer["pods"] == {"wanted": 2, "standing": 0, "minimum": 1}
+    assert answer["pod_sets"][0]["count"] == 2
+
+
 def test_a_resource_without_quota_is_named(lea: Any, send: Any) -> None:
     response = send(lea, "POST", PATH, BODY)
 

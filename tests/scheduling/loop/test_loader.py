@@ -131,7 +131,8 @@ def test_admitted_work_stays_in_its_queue_when_the_local_queue_only_holds():
         admitted_at=NOON,
     )
     LocalQueue.objects.update(stop_policy="Hold", cluster_queue="cq-elsewhere")
-    assert [(w.queue, w.blocked) for w in load_snapshot().workloads] == [("cq-datos", "")]
+    held = ("cq-datos", "LocalQueueHeld")  # it runs on, and gets no more pods
+    assert [(w.queue, w.blocked) for w in load_snapshot().workloads] == [held]
     LocalQueue.objects.update(stop_policy="HoldAndDrain")
     assert [w.blocked for w in load_snapshot().workloads] == ["QUEUE_STOPPED"]
 
