@@ -169,9 +169,9 @@ def _reserve_for(desk: Desk, workload: Workload) -> None:
     queue = desk.state.books.queue(workload)
     assert queue is not None
     root = desk.state.books.now.ledger.root(queue)
-    if desk.forecasts[root] < MAX_FORECASTS and give_turn(
-        desk.state, workload, desk.newly_running
-    ):
+    if desk.forecasts[root] >= MAX_FORECASTS:
+        return
+    if give_turn(desk.state, workload, desk.newly_running, timed=desk.timed):
         desk.forecasts[root] += 1
 
 

@@ -35,6 +35,7 @@ class Desk:
         self._kept_free: list[tuple[Workload, tuple[Assignment, ...]]] = []  # nodes alone
         self._stirred: set[QuotaKey] = set()
         self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
+        self.timed = False  # whether somebody has started whose end is known
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         state.newcomers.open()
         self._before = self._counted()
@@ -59,6 +60,7 @@ class Desk:
         replaces = original.key if original else ""
         if not replaces:
             self._started[workload.key] = len(self.moves)
+            self.timed = self.timed or workload.duration_s is not None
         self.moves.append(Admit(workload.key, whole, borrows, replaces))
 
     def started(self) -> Collection[str]:

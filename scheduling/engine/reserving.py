@@ -77,14 +77,17 @@ def _place(one: Reservation) -> tuple[object, ...]:
     return one.assignments, one.starts_at, one.promised
 
 
-def give_turn(state: State, gang: Workload, started: Callable[[], Iterable[Workload]]) -> bool:
+def give_turn(
+    state: State, gang: Workload, started: Callable[[], Iterable[Workload]], *, timed: bool
+) -> bool:
     """Reserve room for a gang that cannot start, if it is the first in its tree and pools.
 
-    Whoever less urgent had the turn there loses it. ``started`` says who was admitted by now.
+    Whoever less urgent had the turn there loses it. ``started`` says who was admitted by now,
+    ``timed`` whether the end of any of these is known.
     Returns whether an earliest start had to be looked for.
     """
     table = state.reservations
-    if gang.key in table or not _is_time(state, gang):
+    if gang.key in table or not (timed or _is_time(state, gang)):
         return False
     if not _worth_it(state, gang) or _is_behind(state, gang):
         return False
@@ -159,7 +162,8 @@ def forecast(
     if not _worth_it(state, gang):
         return None
     asked, now = _smallest(state, gang), state.now
-    works = [*state.running_near(gang), *started]
+    near = state.wards.beside(gang.queue)
+    works = [*state.running_near(gang), *(work for work in started if work.queue in near)]
     known = ends_of(works, now, guess=False)
     start, promised = _earliest(state, asked, known), True
     if last is not None and last.promised and (start is None or start[0] > last.starts_at):

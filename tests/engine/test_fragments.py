@@ -160,14 +160,6 @@ def test_pods_that_need_one_island_can_use_no_gpus_of_two() -> None:
     assert found.stranded == {Stranded.PIECES: 6 * WHOLE}
 
 
-def test_pods_that_ask_for_memory_use_the_part_of_the_device_that_it_is() -> None:
-    part = pods(1, 0, device=DeviceRequest(1, share=0, memory=10))
-    made = world().topology()
-    made.node_list.append(replace(node(1, 1), devices=Devices(1, memory=24)))
-    (found,) = fragments(replace(made.build(), shapes=(Recent(part, 1),)))
-    assert (found.usable, found.stranded) == (832, {Stranded.SHARE: 168})
-
-
 def test_a_gang_needs_the_cpu_that_such_pods_usually_ask_for() -> None:
     made = waits_for(pods(1, 2, cpu=40))
     made.node_list += [small(1, 8, **{CPU: 80_000}), small(2, 8, **{CPU: 10_000})]

@@ -177,6 +177,17 @@ def test_a_claim_of_a_preemptor_is_no_part_of_what_is_reserved() -> None:
     assert [d.workload for d in second.decisions if isinstance(d, Admit)] == ["small"]
 
 
+def test_a_promise_rests_on_the_ends_of_those_who_have_just_started_as_well() -> None:
+    made = world().nodes(1).queue("cq", 100, None)
+    made.pending("first", "cq", gpus=2, duration_s=300.0)
+    made.pending("gang", "cq", gpus=4).pending("late", "cq")
+    plan = decide(made.build())
+    assert [d.workload for d in plan.decisions if isinstance(d, Admit)] == ["first"]
+    assert [(one.workload, one.starts_at) for one in plan.memory.reservations] == [
+        ("gang", 1300.0)
+    ]
+
+
 def test_racks_are_looked_at_whole() -> None:
     """The gang needs one rack: nodes of two racks that empty first are of no use to it."""
     made = world().topology().nodes(4).queue("cq", 16, None)

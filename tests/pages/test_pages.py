@@ -21,9 +21,10 @@ from .conftest import decide, finished
 pytestmark = pytest.mark.django_db
 
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
+LISTS += ("flavors",)
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
 OWN = ("people", "account", "account-password")
-NEW = ("queue-new", "cohort-new", "team-new", "person-new")
+NEW = ("queue-new", "cohort-new", "team-new", "person-new", "flavor-new", "topology-new")
 # What an empty list says, and where its reader goes on.
 BEGINNINGS = {
     "overview": ("How to begin", "submit", "team-new", "queue-new", "price-new", "person-new"),
@@ -36,6 +37,8 @@ BEGINNINGS = {
     "cost": ("Nothing is billed yet",),
     "bills": ("Nothing is billed yet",),
     "prices": ("No price is set yet", "price-new"),
+    "sources": ("No source is connected yet", "source-new"),
+    "flavors": ("No flavor yet", "flavor-new", "topology-new"),
     "audit": ("Nothing has been changed yet",),
     "account": ("No token yet",),
 }
@@ -51,6 +54,8 @@ def details(platform):
         reverse("team", args=["datos"]),
         reverse("team-edit", args=["datos"]),
         reverse("node", args=["h100-node-01"]),
+        reverse("flavor", args=["h100-sxm"]),
+        reverse("flavor-edit", args=["h100-sxm"]),
         *(reverse("workload", args=[w.uid]) for w in (platform.train, platform.later)),
     ]
 

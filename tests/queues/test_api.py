@@ -149,7 +149,9 @@ def test_a_weight_counts_where_the_top_cohort_is_fair(ada, rest):
     headers = {"If-Match": first["ETag"]}
     again = client.put("/cluster-queues/cq-datos/", first.json(), format="json", headers=headers)
     assert again.status_code == 200
-    assert [w["code"] for w in again.json()["warnings"]] == ["UNKNOWN_RESOURCE"]  # no node has it
+    # No node has the licence; and a tree that shares does not look at the right to evict.
+    told = [warning["code"] for warning in again.json()["warnings"]]
+    assert told == ["UNKNOWN_RESOURCE", "BORROW_WITHIN_COHORT_UNUSED"]
 
 
 def test_a_queue_is_made_and_changed(ada, rest):

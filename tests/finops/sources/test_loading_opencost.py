@@ -6,10 +6,11 @@ from decimal import Decimal
 import pytest
 import time_machine
 
-from finops.ingest.loading import load_day
+from finops.ingest.loading import lease_name, load_day
 from finops.ingest.quarantine import accept_reading, reject_reading
 from finops.models import AssetRow, CostRow, Coverage, Fetch, Payload
 from finops.sources.recording import unpacked
+from gpuplatform.common import leases
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
 from scheduling.models import CapacityInterval
@@ -358,3 +359,14 @@ def test_an_attempt_that_dies_halfway_leaves_nothing_behind(oc, week, monkeypatc
     assert not CostRow.objects.exists()
     load_day(oc, FIRST)
     assert state(oc) == ("loaded", "applied", "")
+
+
+def test_one_process_reads_a_source_at_a_time(oc, week):
+    other = leases.acquire(lease_name(oc), "another process", 60)
+    with pytest.raises(Rejected) as caught:
+        load_day(oc, FIRST)
+    assert [problem.code for problem in caught.value.problems] == ["SOURCE_BUSY"]
+    assert week.asked == []
+    leases.release(other)
+    load_day(oc, FIRST)
+    assert leases.acquire(lease_name(oc), "another process", 60) is not None  # given back

@@ -30,7 +30,7 @@ def two_nodes(clock):
 
 def test_a_gang_is_told_its_start_and_nobody_later_takes_its_room(two_nodes, admin_client):
     gang = work("datos", "gang", pods=2, gpus=4, expected_duration_s=600)
-    late = work("datos", "late", gpus=3, expected_duration_s=7_200)
+    late = work("datos", "late", pods=3, gpus=1, expected_duration_s=7_200)
     brief = work("datos", "brief", gpus=1, expected_duration_s=300)
     run_cycle()
     assert (status(gang), status(late), status(brief)) == (
