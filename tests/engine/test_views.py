@@ -105,9 +105,9 @@ class Desk:
     def on_node(self, name: str, pod_set: PodSet) -> int:
         if self.atlas.nodes[name].devices is not None:
             return self.filled(name, pod_set)
-        asked = {r: n for r, n in {**pod_set.requests, "pods": 1}.items() if n}
         if pod_set.device is not None:
-            asked[GPU] = pod_set.device.count  # a device that is only counted is taken whole
+            return 0  # a part of a device that is only counted
+        asked = {r: n for r, n in {**pod_set.requests, "pods": 1}.items() if n}
         rooms = self.rooms
         return max(0, min(room.free(name, r) // n for room in rooms for r, n in asked.items()))
 
