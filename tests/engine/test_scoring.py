@@ -152,6 +152,26 @@ def test_small_differences_of_the_gradient_are_a_tie_that_the_number_settles():
     assert merits[0] == merits[1] < merits[2]
 
 
+@pytest.mark.parametrize(
+    ("nodes", "number"),
+    [
+        pytest.param([hole(1000, 1000), hole(0, 1000)], 1, id="untouched last"),
+        pytest.param([hole(1000), hole(1000, 1000)], 0, id="both untouched: the number"),
+        pytest.param([hole(0, 1000, 1000), hole(0, 0, 1000)], 0, id="both in use: the number"),
+        pytest.param([hole(500, 1000), hole(0, 1000)], 0, id="a part in use is use"),
+        pytest.param([hole(), hole(cpu=4)], 1, id="no devices told apart: the fullest"),
+    ],
+)
+def test_of_nodes_that_tie_the_untouched_go_last(nodes, number):
+    rate = policy_of("fragmentation", Popularity({CPU_ONLY: 1}), SCALE)
+    assert best(rate, dict(enumerate(nodes)), Shape((1,)))[0] == number
+
+
+def test_a_fragment_less_outweighs_that_a_node_is_untouched():
+    rate = policy_of("fragmentation", Popularity({TWO: 1}), SCALE)
+    assert best(rate, {0: hole(0, 1000, 1000), 1: hole(1000)}, ONE) == (1, (0,))
+
+
 def test_of_devices_with_one_gradient_the_tightest_is_taken():
     assert fragmentation(NOBODY, hole(1000, 600, 1000), HALF).devices == (1,)
 

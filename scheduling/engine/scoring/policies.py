@@ -92,9 +92,14 @@ def fragmentation(popularity: Popularity, hole: Hole, shape: Shape) -> Seat:
 
 
 def settled(popularity: Popularity, scale: Scale, hole: Hole, shape: Shape) -> Seat:
-    """Rate by fragments; of nodes that tie the fullest goes first (``placement.md`` 4.4)."""
+    """Rate by fragments; of nodes that tie the untouched go last (``placement.md`` 4.4).
+
+    Where nobody is known to come, or a node's devices are not told apart, the fullest goes first.
+    """
     seat = fragmentation(popularity, hole, shape)
-    return seat._replace(merit=seat.merit * _TIE - _left(scale, hole, shape))
+    apart = popularity.total and hole.devices
+    last = min(hole.devices) == WHOLE if apart else _left(scale, hole, shape)
+    return seat._replace(merit=seat.merit * _TIE - last)
 
 
 def binpack(scale: Scale, hole: Hole, shape: Shape) -> Seat:
