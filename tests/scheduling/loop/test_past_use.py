@@ -38,8 +38,19 @@ def two_teams(fairness="history"):
     return work("datos", "past", gpus=4, expected_duration_s=36_000)
 
 
-@pytest.mark.parametrize(("fairness", "first"), [("none", "datos"), ("history", "ia")])
-def test_who_used_less_goes_first_although_it_asked_later(clock, fairness, first):
+PROMISED, NOT_PROMISED = "2", "8"  # the smallest gang for which room is reserved
+
+
+@pytest.mark.parametrize(
+    ("fairness", "least", "first"),
+    [
+        ("none", NOT_PROMISED, "datos"),
+        ("history", NOT_PROMISED, "ia"),
+        ("history", PROMISED, "datos"),  # it was told its start before the other one asked
+    ],
+)
+def test_who_used_less_goes_first_although_it_asked_later(clock, settings, fairness, least, first):
+    settings.RESERVATION_MIN_GPUS = least
     two_teams(fairness)
     step()
     waiting = {"datos": work("datos", "old", gpus=4)}
