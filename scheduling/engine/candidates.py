@@ -86,7 +86,7 @@ class Running:
 
     def has_surplus(self, queue: str) -> bool:
         """Return whether some gang of the queue has pods above its minimum."""
-        return self._surplus[queue] > 0
+        return self._surplus.get(queue, 0) > 0
 
     def total(self, queue: str) -> Counter[FlavorResource]:
         """Return what all of the queue's running work uses."""
@@ -106,14 +106,16 @@ class Running:
             self.usage[workload.key] = usage
             levels = self._levels.setdefault(workload.queue, {})
             levels.setdefault(workload.priority, Counter()).update(usage)
-            self._surplus[workload.queue] += bool(workload.part_of)
+            if workload.part_of:
+                self._surplus[workload.queue] += 1
             self.timed += workload.duration_s is not None
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended, if it was noted at all."""
         if workload.queue and self._by_queue.get(workload.queue, {}).pop(workload.key, None):
             self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
-            self._surplus[workload.queue] -= bool(workload.part_of)
+            if workload.part_of:
+                self._surplus[workload.queue] -= 1
             self.timed -= workload.duration_s is not None
 
 

@@ -144,32 +144,35 @@ def _offer(desk: Desk, heads: Contest, line: Walk, *, strict: bool) -> None:
     state, refused = desk.state, set[object]()
     for key in line:
         workload = state.workloads[key]
-        bound = state.reservations.binding(workload, state.now)
-        same = reach(state, state.asking(workload)), bound
-        if (
-            strict
-            or state.favoured(key)
-            or (same not in refused and not _out_of_reach(state, workload, bound))
-        ):
+        if strict or state.favoured(key):
+            heads.offer(workload)
+            return
+        asking, bound = state.asking(workload), state.reservations.binding(workload, state.now)
+        same = reach(state, asking), bound
+        if same not in refused and not _out_of_reach(state, asking, bound):
             heads.offer(workload)
             return
         refused.add(same)  # others that differ in their places alone are refused with it
         desk.work["passed"] += 1
         _reserve_for(desk, workload)
-        line.park(form_of(workload))
+        line.park(line.form)
 
 
-def _out_of_reach(state: State, workload: Workload, bound: tuple[str, ...]) -> bool:
+def _out_of_reach(state: State, asking: Workload, bound: tuple[str, ...]) -> bool:
+    if not state.reservations:
+        return out_of_reach(state, asking)
     with state.reservations.aside(bound):
-        return out_of_reach(state, state.asking(workload))
+        return out_of_reach(state, asking)
 
 
 def _reserve_for(desk: Desk, workload: Workload) -> None:
     """Let a gang that cannot start have its turn, for a bounded number of gangs of each tree."""
+    if not desk.state.atlas.nodes:  # a turn is a turn on nodes
+        return
     queue = desk.state.books.queue(workload)
     assert queue is not None
     root = desk.state.books.now.ledger.root(queue)
-    if desk.forecasts[root] >= MAX_FORECASTS:
+    if desk.forecasts.get(root, 0) >= MAX_FORECASTS:
         return
     if give_turn(desk.state, workload, desk.newly_running, timed=desk.timed):
         desk.forecasts[root] += 1
@@ -212,7 +215,8 @@ def _look_for(
     """Return how the workload gets in; None where it does not, or none of its equals did."""
     state, form = desk.state, form_of(workload)
     protected = state.claims.protected_from(workload.key) | desk.shielded
-    protected |= state.reservations.relied_on(bound)
+    if bound:
+        protected |= state.reservations.relied_on(bound)
     refusal = form, protected, bound
     if claim is None and refusal in parked:
         return None

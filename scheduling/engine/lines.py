@@ -62,6 +62,7 @@ class Walk:
         self._heap: list[tuple[bool, tuple[float, ...], Place, Form, int]] = [
             (True, precedence(form), places[0], form, 0) for form, places in forms.items()
         ]
+        self.form: Form  # that of who came last
         self._claimants = {workload.key for workload in claimants}
         for workload in claimants:
             form, place = form_of(workload), (workload.created_at, workload.key)
@@ -76,6 +77,7 @@ class Walk:
         while self._heap:
             newcomer, order, place, form, index = heapq.heappop(self._heap)
             if not newcomer:
+                self.form = form
                 return place[1]
             if form in self._parked:
                 continue
@@ -88,6 +90,7 @@ class Walk:
                 following = (True, order, places[index + 1], form, index + 1)
                 heapq.heappush(self._heap, following)
             if place[1] not in self._claimants:
+                self.form = form
                 return place[1]
         raise StopIteration
 

@@ -24,6 +24,7 @@ class Losses:
         self, nodes: Mapping[str, Node], grace_s: float, since: Mapping[str, float]
     ) -> None:
         self._nodes = nodes
+        self._present = frozenset(name for name, node in nodes.items() if node.ready)
         self.grace_s = inf if grace_s < 0 else grace_s
         self.since = dict(since)
         self._absent: dict[str, frozenset[str]] = {}  # nodes, by workload
@@ -38,17 +39,13 @@ class Losses:
     def add(self, workload: Workload) -> None:
         """Note a workload that runs, if it stands on an absent node."""
         held = workload.admission.assignments if workload.admission else ()
-        away = {name for one in held for name in one.nodes if self._is_away(name)}
+        away = frozenset[str]().union(*(one.nodes.keys() - self._present for one in held))
         if away:
-            self._absent[workload.key] = frozenset(away)
+            self._absent[workload.key] = away
 
     def remove(self, key: str) -> None:
         """Forget a workload that runs no more, or is about to be noted again."""
         self._absent.pop(key, None)
-
-    def _is_away(self, name: str) -> bool:
-        node = self._nodes.get(name)
-        return node is None or not node.ready
 
     def open(self, now: float) -> None:
         """Begin a cycle: whatever is absent now and was not before is so since now."""

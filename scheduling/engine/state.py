@@ -95,6 +95,7 @@ class State:
         self._starving: list[tuple[float, str]] = []  # when work of a queue has waited long
         self._shapes = Shapes()
         self._smallest: dict[tuple[int, int | None], tuple[PodSet, ...]] = {}
+        self._elastic: dict[tuple[int, int | None], bool] = {}
         for workload in snapshot.workloads:
             self.put(workload)
         self.claims.restore(snapshot.memory)
@@ -126,16 +127,26 @@ class State:
 
         Of a grown copy that is the difference, of a gang with a minimum its smallest form.
         """
-        original = self.original(workload)
+        original = self.original(workload) if workload.replaces else None
         if original is not None:
             return self.intern(asked(workload, original, self.atlas))
+        if not self.may_lack(workload):
+            return workload
         kind = id(workload.pod_sets), workload.min_member
         if kind not in self._smallest:
-            small = smallest_gang(workload) if may_lack_pods(workload) else workload
-            self._smallest[kind] = self.intern(small).pod_sets
-        if self._smallest[kind] is workload.pod_sets:
-            return workload
+            self._smallest[kind] = self.intern(smallest_gang(workload)).pod_sets
         return replace(workload, pod_sets=self._smallest[kind], min_member=None)
+
+    def may_lack(self, workload: Workload) -> bool:
+        """Return whether work of this state runs with fewer pods than it asks for.
+
+        The answer of :func:`~scheduling.engine.gangs.may_lack_pods`, once for equal work.
+        """
+        kind = id(workload.pod_sets), workload.min_member
+        known = self._elastic.get(kind)
+        if known is None:
+            known = self._elastic[kind] = may_lack_pods(workload)
+        return known
 
     def original(self, workload: Workload) -> Workload | None:
         """Return the running workload that this one is going to replace, if there is one."""
@@ -202,10 +213,15 @@ class State:
             self.unmanaged.add(workload.key)
         else:
             self.lines.add(workload)
-            patience = self.platform.patience
-            for at in (starves_at(patience, workload), elder_from(patience, workload)):
-                if at is not None and at > self.now:
-                    heapq.heappush(self._starving, (at, workload.queue))
+            if self.atlas.nodes:  # patience is about nodes
+                self._note_patience(workload, workload.queue)
+
+    def _note_patience(self, workload: Workload, queue: str) -> None:
+        """Note from when the wait of a workload alone may change what is decided."""
+        patience = self.platform.patience
+        for at in (starves_at(patience, workload), elder_from(patience, workload)):
+            if at is not None and at > self.now:
+                heapq.heappush(self._starving, (at, queue))
 
     def _run(self, workload: Workload, held: tuple[Assignment, ...]) -> None:
         self._rise(workload, held)
@@ -223,6 +239,9 @@ class State:
         While pods of it are away nobody knows what of it is surplus.
         """
         self.losses.add(workload)
+        if not self.may_lack(workload):
+            self.running.add(workload, self.books.charge(workload, held))
+            return
         whole = workload.key in self.losses
         parts = [workload] if whole else [self.intern(part) for part in split(workload)]
         if len(parts) == 1:

@@ -15,7 +15,6 @@ from scheduling.engine.desk import Desk
 from scheduling.engine.gangs import (
     Counts,
     counted,
-    may_lack_pods,
     next_steps,
     wanted,
     with_counts,
@@ -37,6 +36,8 @@ def add_surplus(desk: Desk) -> None:
     O(log pieces) placements.
     """
     lines = _line_up(desk)
+    if not lines:
+        return
     heads = Contest(desk.state)
     waiting = sum(map(len, lines.values()))
     asks: dict[str, Workload] = {}
@@ -62,8 +63,8 @@ def _line_up(desk: Desk) -> dict[str, deque[Workload]]:
     """Return the gangs that lack pods by queue, in order, where something has changed."""
     state, lines = desk.state, dict[str, deque[Workload]]()
     touched = {None, *state.wards.touched()}
-    works = (state.workloads[key] for key in sorted({*state.lacking, *desk.started()}))
-    gangs = [w for w in works if w.queue in touched and may_lack_pods(w) and _lacks(desk, w)]
+    works = (state.workloads[key] for key in {*state.lacking, *desk.started()})
+    gangs = [w for w in works if state.may_lack(w) and w.queue in touched and _lacks(desk, w)]
     for gang in sorted(gangs, key=lambda gang: _precedence(state, gang)):
         if _may_grow(state, gang) and _is_calm(desk, gang):
             lines.setdefault(gang.queue or "", deque()).append(gang)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from scheduling.engine.machines import (
     GPU,
@@ -29,6 +30,7 @@ _GPU_PREFIXES = ("nvidia.com/mig-",)
 _PER_CENT = WHOLE // 100
 
 
+@lru_cache(maxsize=1024)
 def is_gpu(resource: str) -> bool:
     """Return whether ``resource`` counts GPUs or slices of them."""
     return resource in _GPU_NAMES or resource.startswith(_GPU_PREFIXES)
