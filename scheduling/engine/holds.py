@@ -136,7 +136,8 @@ class Holds:
         with state.reservations.lifted(binding):
             fits = state.assigner.assign(workload, state.books.both) is not None
         if fits:
-            self.instants.append(elder_from(state.platform.patience, workload))
+            elder = elder_from(state.platform.patience, workload)
+            self.instants += [elder] if elder > state.now else []
             ones = [state.reservations[key] for key in binding]
             facts: dict[str, str | int] = {"reserved_for": ", ".join(binding)}
             facts["until"] = math.ceil(max(one.starts_at for one in ones))
