@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from scheduling.engine.affinity import admits_node
 from scheduling.engine.domains import Domains
@@ -116,6 +117,15 @@ class Atlas:
             self._views = Views(self.ground)
         return self._views
 
+    @cached_property
+    def machines(self) -> tuple[str, ...]:
+        """Return the flavors that have nodes or once had some, sorted.
+
+        What once had nodes has no room without them; it does not turn into a promise on paper.
+        """
+        known, once = self.snapshot.flavors, self.snapshot.memory.machines
+        return tuple(name for name in sorted(known) if name in once or self.nodes_of(name))
+
     @property
     def scanned(self) -> int:
         """Return how many nodes were looked at so far: counted work."""
@@ -149,7 +159,7 @@ class Atlas:
     def suitable(self, pod_set: PodSet, flavors: Iterable[str]) -> Suitable:
         """Return the nodes that may take pods of ``pod_set`` under these flavors.
 
-        A flavor without any node in the snapshot asks for none (quota only). Cost: O(nodes)
+        A flavor that has never had a node asks for none (quota only). Cost: O(nodes)
         once for each combination of flavors, selector, tolerations and affinity.
         """
         names = tuple(sorted(set(flavors)))
@@ -215,6 +225,8 @@ class Atlas:
 
     def _look(self, pod_set: PodSet, names: tuple[str, ...]) -> Suitable:
         placed = tuple(name for name in names if self.nodes_of(name))
+        if any(name in self.machines for name in names if name not in placed):
+            return Suitable((), {})
         if not self.nodes or (names and not placed):
             return Suitable((), {}, quota_only=True)
         flavors = self.flavors(names)

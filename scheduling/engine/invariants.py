@@ -259,7 +259,10 @@ class _World:
                 yield f"{workload.key} has {placed} of {assignment.count} pods placed"
 
     def _has_nodes(self, assignment: Assignment) -> bool:
-        flavors = [self.snapshot.flavors[name] for name in set(assignment.flavors.values())]
+        names = set(assignment.flavors.values())
+        if names & {*self.snapshot.memory.machines}:
+            return True
+        flavors = [self.snapshot.flavors[name] for name in names]
         labels = [flavor.node_labels.items() for flavor in flavors] or [{}.items()]
         return any(wanted <= n.labels.items() for n in self.snapshot.nodes for wanted in labels)
 

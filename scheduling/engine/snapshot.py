@@ -333,7 +333,7 @@ class Memory:
     ``history`` is the decayed use of each ClusterQueue, by name; ``consumption`` that of each
     LocalQueue behind which usage decides. ``held_less`` is how many pods of each pod set those
     workloads hold that hold fewer than they were admitted with. ``absent``: since when nodes on
-    which work stands have been away.
+    which work stands have been away. ``machines``: the flavors that have ever had nodes.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -344,6 +344,7 @@ class Memory:
     held_less: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     reservations: tuple[Reservation, ...] = ()
     absent: Mapping[str, float] = field(default_factory=dict)
+    machines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

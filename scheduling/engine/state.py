@@ -52,7 +52,8 @@ class State:
     """Everything a cycle decides on, in the form in which it decides quickly."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        platform = replace(snapshot, workloads=(), memory=Memory())
+        seen = Memory(machines=snapshot.memory.machines)
+        platform = replace(snapshot, workloads=(), memory=seen)
         self.platform = platform
         self.workloads: dict[str, Workload] = {}
         self.now = snapshot.now
@@ -120,6 +121,7 @@ class State:
             less,
             self.reservations.standing(),
             dict(self.losses.since),
+            self.atlas.machines,
         )
 
     def asking(self, workload: Workload) -> Workload:

@@ -8,7 +8,7 @@ from queues.models import LocalQueue
 from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
-from scheduling.models import Admission, Placement, PodSet
+from scheduling.models import Admission, Node, Placement, PodSet
 from scheduling.reconciler import reconcile
 from scheduling.scaling import change_workload
 from scheduling.selectors.workloads import least_pods
@@ -130,3 +130,19 @@ def test_a_gang_with_a_minimum_is_brought_to_another_size_without_asking_for_a_c
     assert standing(gang) == 3
     gang.refresh_from_db()
     assert gang.gpus == 3
+
+
+def test_nothing_starts_on_nothing_when_the_last_node_is_gone(clock):
+    """Neither who runs nor who waits is admitted by quota alone from then on."""
+    nodes(1)
+    queue("datos", 8)
+    runs, waits = work("datos", "runs", gpus=4), work("datos", "waits", gpus=4)
+    run_cycle()
+    reconcile()
+    assert (status(runs), status(waits)) == (Status.RUNNING, Status.PENDING)
+    Node.objects.all().delete()
+    for _ in range(3):
+        clock.shift(61)  # longer than a gang that lost a node keeps its place
+        reconcile()
+        run_cycle()
+    assert (status(runs), status(waits)) == (Status.PENDING, Status.PENDING)
