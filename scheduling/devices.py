@@ -90,6 +90,12 @@ def faults_of(
         text = labels.get(label)
         if text is not None and not (_is_number(text) and int(text) <= most):
             yield Fault(f"labels[{label}]", "NotANumber", {"value": text[:64], "limit": most})
+    most = MOST_DEVICES * MOST_REPLICAS
+    for resource in (GPU, VGPU_NUMBER):
+        offered = allocatable.get(resource, 0)
+        if offered > most:
+            numbers: dict[str, str | int] = {"value": str(offered), "limit": most}
+            yield Fault(f"allocatable[{resource}]", "NotANumber", numbers)
     if ISLANDS in annotations:
         yield from _island_faults(annotations[ISLANDS], labels, allocatable)
 

@@ -14,7 +14,7 @@ from queues.specs import NamespaceSpec
 from scheduling import lifecycle
 from scheduling.cycle import run_cycle
 from scheduling.devices import devices_of, named_requests
-from scheduling.engine.machines import Devices
+from scheduling.engine.machines import VGPU_NUMBER, Devices
 from scheduling.engine.snapshot import DeviceRequest
 from scheduling.engine.terms import DeviceLocality
 from scheduling.engine.usage import is_gpu
@@ -120,6 +120,11 @@ NODE = NodeSpec("n1", allocatable={GPU: 8}, capacity={GPU: 8})
         ),
         ({"labels": gfd(replicas="many")}, "labels[nvidia.com/gpu.replicas]", "NotANumber"),
         ({"labels": gfd(replicas=101)}, "labels[nvidia.com/gpu.replicas]", "NotANumber"),
+        (
+            {key: {VGPU_NUMBER: 20_000_000} for key in ("allocatable", "capacity")},
+            f"allocatable[{VGPU_NUMBER}]",
+            "NotANumber",
+        ),
     ],
 )
 def test_what_describes_no_gpus_is_refused(facts: dict[str, Any], path: str, cause: str) -> None:
