@@ -159,12 +159,18 @@ def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bo
 
 
 def _tell_lost(admission: Admission, nodes: list[str], now: datetime) -> bool:
-    """Write once that pods have gone with their nodes; what then becomes of it a cycle decides."""
-    told = admission.workload.events.filter(kind="members_lost", at__gte=admission.admitted_at)
+    """Write once that pods have gone with their nodes; what then becomes of it a cycle decides.
+
+    Pods that came back since, or others in their place, may be lost in their turn.
+    """
+    events = admission.workload.events.filter(at__gte=admission.admitted_at)
+    whole = events.filter(kind__in=("mended", "grown")).order_by("id").last()
+    told = events.filter(kind="members_lost", id__gt=whole.pk if whole else 0)
     known = {name for event in told for name in event.facts.get("lost", ())}
-    if known.issuperset(nodes):
+    news = sorted(set(nodes) - known)
+    if not news:
         return False
-    facts = {"lost": sorted({*known, *nodes})}
+    facts = {"lost": news}
     lifecycle.tell(admission.workload, "members_lost", at=now, facts=facts)
     logger.info("%s lost pods on %s", admission.workload, ", ".join(nodes))
     return True

@@ -146,3 +146,26 @@ def test_nothing_starts_on_nothing_when_the_last_node_is_gone(clock):
         reconcile()
         run_cycle()
     assert (status(runs), status(waits)) == (Status.PENDING, Status.PENDING)
+
+
+def test_each_loss_of_a_node_is_told_with_that_node_alone(clock):
+    """Also where it comes back and is lost again."""
+    rows = nodes(3)
+    queue("datos", 12)
+    gang = work("datos", "gang", pods=3, gpus=4, min_member=1)
+    settle()
+    for lost in (rows[1], rows[2]):
+        lost.delete()
+        settle()
+    again = nodes_again(rows[1])
+    settle()
+    assert standing(gang) == 2
+    again.delete()
+    settle()
+    told = gang.events.filter(kind="members_lost").order_by("id")
+    names = [event.facts["lost"] for event in told]
+    assert names == [["h100-node-02"], ["h100-node-03"], ["h100-node-02"]]
+
+
+def nodes_again(gone: Node) -> Node:
+    return Node.objects.create(name=gone.name, labels=gone.labels, allocatable=gone.allocatable)
