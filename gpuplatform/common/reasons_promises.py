@@ -82,8 +82,8 @@ PROMISES: dict[str, Reason] = {
     "REMOVAL_EVICTS": Reason(
         WARNING,
         _(
-            "{count} stand on {name} and are evicted with it: {names}. {gpu_hours} GPU-hours of"
-            " work are lost."
+            "{count} with pods on {name} lose them: {names}. A gang that cannot go on without them"
+            " is evicted after its grace; up to {gpu_hours} GPU-hours of work are lost."
         ),
         _("Cordon the node and wait until they have ended."),
     ),

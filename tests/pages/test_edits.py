@@ -160,7 +160,7 @@ def test_a_node_that_is_forgotten_names_who_stands_on_it(ran_for_two_hours, admi
     numbers = told(answer)["REMOVAL_EVICTS"]["numbers"]
     assert numbers == {"count": 1, "names": "ns-datos/train", "gpu_hours": "24.0"}
     page = admin.post(reverse("node-delete", args=["h100-node-02"]), {"check": "1"})
-    assert "1 stand on h100-node-02 and are evicted with it: ns-datos/train." in page.text
+    assert "1 with pods on h100-node-02 lose them: ns-datos/train." in page.text
 
 
 def test_an_alert_that_stands_already_is_told_again_where_it_grows(platform, admin):
