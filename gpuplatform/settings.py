@@ -234,6 +234,8 @@ SPECTACULAR_SETTINGS = {
 # ---- the product's own knobs -----------------------------------------------------------------
 CURRENCY = env("CURRENCY", "EUR")
 BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
+# What the cluster that we schedule is called where others count its cost.
+CLUSTER_NAME = env("CLUSTER_NAME", "")
 # Refuse what can never run at submit time, or accept it as blocked with the same reasons.
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.

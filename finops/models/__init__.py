@@ -1,6 +1,7 @@
 """Tables of what it costs."""
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
+from finops.models.mappings import Mapping
 from finops.models.prices import Price
 from finops.models.source_rows import (
     AssetRow,
@@ -22,6 +23,7 @@ __all__ = [
     "Fetch",
     "Finding",
     "GpuUseRow",
+    "Mapping",
     "NodePriceRow",
     "Payload",
     "Price",
