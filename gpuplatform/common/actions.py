@@ -33,6 +33,8 @@ SENTENCES: Mapping[str, str | Promise] = {
     "bill.exported": _("Bill exported"),
     "billing_period.idle_policy_chosen": _("Idle policy chosen"),
     "cluster_queue.shared_by_weight": _("Quota given by weight"),
+    "cost_mapping.ended": _("Mapping ended"),
+    "cost_mapping.set": _("Mapping set"),
     "membership.removed": _("Member removed"),
     "membership.set": _("Member's role set"),
     "platform_role.granted": _("Platform role granted"),
