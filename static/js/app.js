@@ -1,4 +1,4 @@
-/* The pages' own behaviour: theme, keyboard, calm polling, confirmation. No framework, no inline code. */
+/* The pages' own behaviour: theme, keyboard, confirmation. No framework, no inline code. */
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -126,30 +126,12 @@
     return undefined;
   });
 
-  /* ---- htmx: a hidden tab does not poll, nor is anything pulled away from under the keyboard;
-     a panel whose refresh stays out keeps its rows and says how old they are ---- */
-  const live = "[hx-trigger*='every']";
-  const seen = new WeakMap();
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const panel = event.target;
-    if (panel.matches(live) && (document.hidden || panel.contains(document.activeElement))) event.preventDefault();
-  });
-  document.addEventListener("htmx:afterSwap", (event) => seen.set(event.target, Date.now()));
-  const [late, dead] = [35000, 80000]; /* twice and five times the interval of 15 s, and some slack */
-  setInterval(() => {
-    for (const panel of document.querySelectorAll(live)) {
-      if (!seen.has(panel)) seen.set(panel, Date.now());
-      const age = Date.now() - seen.get(panel);
-      const clock = panel.querySelector(".asof");
-      clock?.classList.toggle("is-late", age > late && age <= dead);
-      clock?.classList.toggle("is-dead", age > dead);
-    }
-  }, 5000);
-
   /* ---- after a refusal the summary of problems is read first ---- */
+  const fold = (within) => within.querySelectorAll("tr[role=row][aria-expanded=false]").forEach((row) => toggle(row, false));
+  document.addEventListener("partchange", (event) => fold(event.target));
   document.addEventListener("DOMContentLoaded", () => {
     nameTheme();
     document.querySelector("[data-focus]")?.focus();
-    for (const row of document.querySelectorAll("tr[role=row][aria-expanded=false]")) toggle(row, false);
+    fold(document);
   });
 })();
