@@ -100,6 +100,23 @@
     if (row) toggle(row, row.getAttribute("aria-expanded") !== "true");
   });
 
+  /* ---- search: what is found drops down; arrows walk through it ---- */
+  const search = document.querySelector("[data-search]");
+  const drop = search?.form.querySelector(".drop");
+  const showFound = (wanted) => { if (drop) drop.hidden = !wanted || !drop.firstElementChild; };
+  const searchKey = (event) => {
+    const stops = [search, ...drop.querySelectorAll("a")];
+    const at = stops.indexOf(document.activeElement);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+    if (event.key === "Escape") { showFound(false); search.focus(); } else if (next !== undefined && !drop.hidden) stops[next]?.focus();
+    else return;
+    event.preventDefault();
+  };
+  document.addEventListener("htmx:afterSwap", (event) => { if (event.target === drop) showFound(search.value.trim() !== ""); });
+  search?.form.addEventListener("keydown", searchKey);
+  search?.addEventListener("focus", () => showFound(search.value.trim() !== ""));
+  document.addEventListener("click", (event) => { if (!search?.form.contains(event.target)) showFound(false); });
+
   /* ---- keyboard ---- */
   let going = 0;
   const typing = (node) => node.closest?.("input, select, textarea, [contenteditable]");
@@ -110,6 +127,10 @@
   };
   document.addEventListener("keydown", (event) => {
     if (event.target.matches?.("tr[role=row]")) return treeKey(event, event.target);
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && search) {
+      event.preventDefault();
+      return search.select() || search.focus();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return undefined;
     if (Date.now() - going < 1500) {
       going = 0;

@@ -100,6 +100,8 @@ PAGES = (
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
     door("", "/", SIGNED_IN, allowed=LEDGER),
+    door("search/", f"/search/?q={ZEBU[:3]}", SIGNED_IN),
+    door("search/", "/search/?q=", SIGNED_IN),
     door("events/", "/events/?topics=capacity", NO_STREAM),
     door("events/", f"/events/?topics=workload:{ZEBU_RUNS}", STREAM_OF_DATOS),
     door("events/", "/events/?topics=nonsense", "login 400 400 400 400 400 400"),

@@ -33,7 +33,7 @@ LISTS = {
     f"/queues/{ZEBU}/": ("", "csv"),
     "/cohorts/commons/": ("",),
     "/workloads/": ("", "csv", "json"),
-    f"/workloads/{ZEBU_RUNS}/": (""),
+    f"/workloads/{ZEBU_RUNS}/": ("",),
     "/nodes/": ("", "csv"),
     f"/nodes/{NODE}/": ("",),
     "/fragments/": ("csv", "json"),
