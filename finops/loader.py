@@ -29,6 +29,7 @@ from finops.allocation.facts import (
 from finops.allocation.money import HOURS_PLACES, ZERO, round_half_up
 from finops.allocation.timeline import InForce, Slots, edges, hours
 from finops.models import BillingPeriod, Price
+from finops.models.bills import DRAFTED
 from finops.models.prices import PriceUnit
 from finops.price_facts import end_of, free_fillers, price_facts, unpriced
 from finops.specs import NodeShape
@@ -36,7 +37,6 @@ from queues.models import ClusterQueue, Cohort, Namespace, ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
 GPU = "nvidia.com/gpu"
-OPEN = "open"
 WHOLE_CLUSTER = ""  # the pool of what is shared over all flavors
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
 TEAM_MARK = "team"  # of a run: the team that metering wrote down
@@ -128,7 +128,9 @@ def staleness(period: str = "") -> "ExpressionWrapper[Q]":
         created_at__gt=OuterRef(f"{period}rebuilt_at"),
     )
     is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(newer))
-    return ExpressionWrapper(Q(**{f"{period}status": OPEN}) & is_old, output_field=BooleanField())
+    return ExpressionWrapper(
+        Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
+    )
 
 
 def stale_periods() -> QuerySet[BillingPeriod]:
@@ -138,7 +140,7 @@ def stale_periods() -> QuerySet[BillingPeriod]:
 
 def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
     """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status=OPEN, ends_at__gt=start)
+    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
     if end is not None:
         touched = touched.filter(starts_at__lt=end)
     return touched.order_by("name")

@@ -13,6 +13,7 @@ KINDS: dict[str, str | Promise] = {
     "idle_unattributed": _("Idle GPUs of a pool that nobody used"),
     "loan_income": _("Lent quota, paid by its borrowers"),
     "over_allocation": _("Use beyond the capacity that was there"),
+    "adjustment": _("Adjustment"),
 }
 BUCKETS: dict[str, str | Promise] = {
     "idle": _("idle"),

@@ -1,6 +1,14 @@
 """Tables of what it costs."""
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
+from finops.models.periods import (
+    Acknowledgement,
+    Adjustment,
+    Freeze,
+    IssuedBill,
+    NumberSeries,
+    PeriodStep,
+)
 from finops.models.prices import Price
 from finops.models.source_rows import (
     AssetRow,
@@ -13,6 +21,8 @@ from finops.models.source_rows import (
 from finops.models.sources import Coverage, Fetch, Payload, Source
 
 __all__ = [
+    "Acknowledgement",
+    "Adjustment",
     "AssetRow",
     "Bill",
     "BillLine",
@@ -21,9 +31,13 @@ __all__ = [
     "Coverage",
     "Fetch",
     "Finding",
+    "Freeze",
     "GpuUseRow",
+    "IssuedBill",
     "NodePriceRow",
+    "NumberSeries",
     "Payload",
+    "PeriodStep",
     "Price",
     "Source",
     "TeamDayRow",
