@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from finops.allocation.encoding import shown_number
+from finops.allocation.encoding import memo_json, shown_number
 from finops.allocation.facts import IdlePolicy as AllocationPolicy
 from finops.corrections import add_adjustment_lines
 from finops.drafts import ContradictionError, Draft, DraftLine, draft
@@ -33,6 +33,11 @@ CENTRAL = ""
 logger = logging.getLogger(__name__)
 READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
 Amounts = dict[str, dict[str, str]]
+MEMO = ("gpu_hours", "models", "teams", "tags")  # parts of the memo that are kept
+WRITTEN = (
+    *("capacity_cost", "other_cost", "external_cost", "fixed_cost", "adjustment_cost"),
+    *("capacity_gpu_hours", "rests_on", "memo"),
+)
 
 
 def rebuild_draft(name: str, *, now: datetime | None = None) -> BillingPeriod:
@@ -199,10 +204,17 @@ def _replace(period: BillingPeriod, facts: MonthFacts) -> None:
         )
         for found in made.findings
     )
-    period.capacity_cost = made.total
+    period.capacity_cost = made.sources.capacity
+    period.other_cost = made.sources.other
+    period.external_cost = made.sources.external
+    period.fixed_cost = made.sources.fixed
+    period.adjustment_cost = made.sources.adjustments
     period.capacity_gpu_hours = made.capacity_hours
     add_adjustment_lines(period)
-    period.save(update_fields=["capacity_cost", "capacity_gpu_hours", "adjusted"])
+    period.rests_on = list(facts.rests_on)
+    memo = memo_json(made.outcome.memo)
+    period.memo = {part: memo[part] for part in MEMO}
+    period.save(update_fields=WRITTEN)
 
 
 def lines_of(period: BillingPeriod, made: Draft) -> dict[str, list[BillLine]]:
@@ -249,10 +261,19 @@ def _row(period: BillingPeriod, number: int, line: DraftLine) -> BillLine:
         number=number,
         kind=line.key.kind,
         bucket=line.key.bucket,
+        origin=line.key.origin,
+        cluster=line.key.cluster,
+        namespace=line.key.namespace,
+        cluster_queue=line.key.queue,
         flavor=line.key.flavor,
         lender=line.key.lender,
-        quantity=line.hours,
+        model_group=line.key.model_group,
+        counterparty=line.key.counterparty,
+        ref=line.key.ref,
+        quantity=line.hours if line.unit else None,
+        unit=line.unit,
         unit_price=line.unit_price,
+        hidden=line.key.is_hidden,
         amount=line.amount,
         currency=period.currency,
         policy=period.idle_policy,

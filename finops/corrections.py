@@ -32,7 +32,7 @@ def add_adjustment_lines(period: BillingPeriod) -> None:
         _note_day(bill, period, row)
     BillLine.objects.bulk_create(lines)
     Bill.objects.bulk_update(bills.values(), ["total", "by_day"])
-    period.adjusted = sum((row.amount for row in rows), NOTHING)
+    period.adjustment_cost += sum((row.amount for row in rows), NOTHING)
 
 
 def _last_numbers(period: BillingPeriod) -> dict[int, int]:

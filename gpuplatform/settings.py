@@ -239,6 +239,8 @@ INVOICE_PREFIX = env("INVOICE_PREFIX", "GPU")  # of the numbers: GPU-2026-000001
 PLATFORM_COST_CENTER = env("PLATFORM_COST_CENTER", "platform")  # what postings credit
 # What late data must change on some line of a closed month before it is booked.
 ADJUSTMENT_THRESHOLD = Decimal(env("ADJUSTMENT_THRESHOLD", "0.50"))
+# What the cluster that we schedule is called where others count its cost.
+CLUSTER_NAME = env("CLUSTER_NAME", "")
 # Refuse what can never run at submit time, or accept it as blocked with the same reasons.
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.

@@ -9,6 +9,7 @@ from django.conf import settings
 from finops.closing.digests import Digest, hash_of
 from finops.closing.numbering import numbers, series_of
 from finops.models import Bill, BillingPeriod, IssuedBill
+from finops.selectors.cost_centers import cost_centers
 from queues.choices import AccountingMode
 
 CENTRAL = "central"
@@ -21,7 +22,11 @@ def issue(period: BillingPeriod, digest: Digest, now: datetime) -> list[IssuedBi
     note: it has a series of its own, and its posting the negative amount.
     """
     bills = list(period.bills.select_related("team"))
-    issued = [_unnumbered(bill, digest, now) for bill in sorted(bills, key=_name)]
+    centers = cost_centers(period)
+    issued = [
+        _unnumbered(bill, centers.get(bill.team_id or 0, ""), digest, now)
+        for bill in sorted(bills, key=_name)
+    ]
     year = now.astimezone(ZoneInfo(period.time_zone)).year
     charged = [one for one in issued if _is_charged(one, digest)]
     for is_credit in (False, True):
@@ -35,14 +40,14 @@ def _name(bill: Bill) -> tuple[bool, str]:
     return (bill.team is None, bill.team.name if bill.team else "")
 
 
-def _unnumbered(bill: Bill, digest: Digest, now: datetime) -> IssuedBill:
+def _unnumbered(bill: Bill, cost_center: str, digest: Digest, now: datetime) -> IssuedBill:
     team = bill.team
     return IssuedBill(
         bill=bill,
         period=bill.period,
         mode=team.accounting_mode if team else CENTRAL,
         team_name=str(team) if team else "",
-        cost_center=team.cost_center if team else "",
+        cost_center=cost_center,
         amount=bill.total,
         currency=bill.period.currency,
         sha256=digest.by_bill.get(bill.pk, hash_of([])),

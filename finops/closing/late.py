@@ -34,7 +34,10 @@ logger = logging.getLogger(__name__)
 LOOKS_BACK = timedelta(days=400)  # as long as the answers of the sources are kept
 # What two lines may differ in and yet be the same line of a bill.
 AMOUNTS = frozenset(
-    {"number", "quantity", "amount", "currency", "policy", "original_line", "note"}
+    {
+        *("number", "quantity", "unit", "amount", "currency", "policy"),
+        *("origin", "hidden", "original_line", "note"),
+    }
 )
 NOTHING = Decimal("0.00")
 LONGEST = 255  # characters of a name

@@ -1,6 +1,7 @@
 """Tables of what it costs."""
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
+from finops.models.mappings import Mapping
 from finops.models.periods import (
     Acknowledgement,
     Adjustment,
@@ -34,6 +35,7 @@ __all__ = [
     "Freeze",
     "GpuUseRow",
     "IssuedBill",
+    "Mapping",
     "NodePriceRow",
     "NumberSeries",
     "Payload",

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Sum
 
 from finops.models import Acknowledgement, Bill, BillingPeriod, Finding
+from finops.selectors.cost_centers import cost_centers
 from gpuplatform.common import reasons
 from gpuplatform.common.money import digits
 from queues.choices import AccountingMode
@@ -84,14 +85,15 @@ def _own(period: BillingPeriod) -> Iterator[Found]:
     bills = list(Bill.objects.filter(period=period).select_related("team"))
     if not bills:
         yield "no_bills", "", {}
+    centers = cost_centers(period)
     for bill in bills:
         team = bill.team
         if team is None or team.accounting_mode != AccountingMode.CHARGEBACK:
             continue
-        if not team.cost_center and bill.total:
+        if team.pk not in centers and bill.total:
             yield "no_cost_center", f"team={team.name}", {"team": str(team)}
     billed = _sum_of_lines(period)
-    wanted = period.capacity_cost + period.adjusted
+    wanted = period.total_cost
     if billed != wanted or sum((bill.total for bill in bills), NOTHING) != billed:
         yield "sums_differ", "", {"billed": digits(billed), "cost": digits(wanted)}
 

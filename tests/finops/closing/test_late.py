@@ -72,7 +72,7 @@ def test_booking_twice_is_booking_once_and_follows_what_is_known(fin, ada):
     UsageInterval.objects.filter(workload=first).delete()
     assert book_late_data(LATER + 2 * HOUR) == [JUNE]
     assert amounts() == {}
-    assert BillingPeriod.objects.get(name=JULY).adjusted == 0
+    assert BillingPeriod.objects.get(name=JULY).adjustment_cost == 0
 
 
 def test_what_is_below_the_threshold_is_not_booked_until_it_grows(fin, ada):
@@ -113,9 +113,9 @@ def test_more_capacity_found_later_costs_the_central_account(fin, ada):
     book_late_data(LATER)
     assert amounts() == {("central", "2026-06/central#1"): Decimal("56.00")}
     july = BillingPeriod.objects.get(name=JULY)
-    assert july.adjusted == Decimal("56.00")
+    assert july.adjustment_cost == Decimal("56.00")
     billed = sum(bill.total for bill in july.bills.all())
-    assert billed == july.capacity_cost + july.adjusted
+    assert billed == july.capacity_cost + july.adjustment_cost
 
 
 def test_adjustments_of_a_closed_month_stand_and_only_the_rest_comes_after(fin, ada):
@@ -165,4 +165,4 @@ class Laws(TestCase):
         assert {(n.team or "central", n.line): a for n, a in wanted.items()} == amounts()
         assert booked == sum(wanted.values(), Decimal(0)) == 0, "the capacity was the same"
         july = BillingPeriod.objects.get(name=JULY)
-        assert sum(bill.total for bill in july.bills.all()) == july.capacity_cost + july.adjusted
+        assert sum(bill.total for bill in july.bills.all()) == july.capacity_cost + july.adjustment_cost
