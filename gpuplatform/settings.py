@@ -253,6 +253,9 @@ KEEP_CPU_FOR_GPUS = env_bool("KEEP_CPU_FOR_GPUS")
 # How large it is at least, in GPUs (in pods where it asks for none).
 STARVATION_TIMEOUT_S = env("STARVATION_TIMEOUT_S", "3600")
 RESERVATION_MIN_GPUS = env("RESERVATION_MIN_GPUS", "2")
+# Whether running gangs are moved so that a blocked one fits, and how many GPU-hours of progress
+# each such move may throw away in all; unset: nobody moves, negative: any.
+CONSOLIDATION_GPU_HOURS = env("CONSOLIDATION_GPU_HOURS")
 # Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
 # host is ever called, whatever address somebody enters.
 SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]

@@ -18,10 +18,11 @@ class SchedulingConfig(AppConfig):
         from scheduling import live  # noqa: PLC0415
         from scheduling.charging import read_rules  # noqa: PLC0415
         from scheduling.guards import guard_promises  # noqa: PLC0415
-        from scheduling.readers import patience_of  # noqa: PLC0415
+        from scheduling.readers import moving_of, patience_of  # noqa: PLC0415
         from scheduling.selectors.edits import watch_edit  # noqa: PLC0415
 
         patience_of(settings)  # a wrong setting stops the start
+        moving_of(settings)
         read_rules(settings.RESOURCE_TRANSFORMATIONS)
         register_delete_guard(guard_promises)
         register_watch(watch_edit)
