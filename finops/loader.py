@@ -40,6 +40,7 @@ from finops.metered_facts import (
 )
 from finops.models import BillingPeriod, Price
 from finops.models import Mapping as DatedMapping
+from finops.models.bills import DRAFTED
 from finops.models.prices import BILLED_UNITS
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
@@ -47,7 +48,6 @@ from finops.specs import NodeShape
 from queues.models import ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
-OPEN = "open"
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
 MILLICORES = 1000
 GIB = 1024**3
@@ -183,7 +183,9 @@ def staleness(period: str = "") -> "ExpressionWrapper[Q]":
     prices = Price.objects.filter(touches, unit__in=BILLED_UNITS, **newer)
     mappings = DatedMapping.objects.filter(touches, **newer)
     is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(prices)) | Q(Exists(mappings))
-    return ExpressionWrapper(Q(**{f"{period}status": OPEN}) & is_old, output_field=BooleanField())
+    return ExpressionWrapper(
+        Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
+    )
 
 
 def stale_periods() -> QuerySet[BillingPeriod]:
@@ -193,7 +195,7 @@ def stale_periods() -> QuerySet[BillingPeriod]:
 
 def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
     """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status=OPEN, ends_at__gt=start)
+    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
     if end is not None:
         touched = touched.filter(starts_at__lt=end)
     return touched.order_by("name")

@@ -22,6 +22,19 @@ class IdlePolicy(models.TextChoices):
     HIDDEN = "hidden", _("hidden")
 
 
+class PeriodStatus(models.TextChoices):
+    """Where a month stands; ``finops.closing.steps`` is the only writer (finops.md 4.6)."""
+
+    OPEN = "open", _("open")
+    PROVISIONAL = "provisional", _("provisional")  # over and put forward; late data still counts
+    REVIEWED = "reviewed", _("reviewed")  # somebody has looked: nothing is made anew
+    CLOSED = "closed", _("closed")  # by a second person; never changes again
+
+
+# While a month is one of these its bills are drafts that are made anew.
+DRAFTED = (PeriodStatus.OPEN.value, PeriodStatus.PROVISIONAL.value)
+
+
 class UsageSource(models.TextChoices):
     """Whose hours are billed."""
 
@@ -48,7 +61,7 @@ class BillingPeriod(models.Model):
         max_length=12, choices=UsageSource, default=UsageSource.SCHEDULER
     )
     policy = models.JSONField(default=dict)
-    status = models.CharField(max_length=12, default="open")
+    status = models.CharField(max_length=12, choices=PeriodStatus, default=PeriodStatus.OPEN)
     rebuilt_at = models.DateTimeField(null=True, blank=True)
     capacity_cost = models.DecimalField(max_digits=14, decimal_places=2, default=0)
     capacity_gpu_hours = models.DecimalField(max_digits=20, decimal_places=6, default=0)
@@ -69,6 +82,9 @@ class BillingPeriod(models.Model):
             models.CheckConstraint(
                 condition=Q(idle_policy__in=IdlePolicy.values),
                 name="period_idle_policy_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=PeriodStatus.values), name="period_status_known"
             ),
             models.CheckConstraint(
                 condition=Q(usage_source__in=UsageSource.values),
@@ -144,6 +160,9 @@ class BillLine(models.Model):
     amount = models.DecimalField(max_digits=14, decimal_places=2)
     currency = models.CharField(max_length=3)
     policy = models.CharField(max_length=16, blank=True)
+    # Of an adjustment: the line of the closed month that it corrects, and why.
+    original_line = models.CharField(max_length=255, blank=True)
+    note = models.TextField(blank=True)
     hidden = models.BooleanField(default=False)  # not shown on bills of teams
 
     class Meta:

@@ -355,6 +355,19 @@ PRICES: dict[str, Reason] = {
         _("Use worth {amount} has no owner."),
         _("Give its namespaces or queues a team."),
     ),
+    "no_bills": Reason(
+        ERROR, _("The month has no bills."), _("Wait until its draft has been made.")
+    ),
+    "no_cost_center": Reason(
+        ERROR,
+        _("{team} is charged and has no cost centre to debit."),
+        _("Give the team a cost centre, or let it be for information only."),
+    ),
+    "sums_differ": Reason(
+        ERROR,
+        _("The bills add up to {billed}, the month costs {cost}."),
+        _("This is a fault of the platform: do not close the month."),
+    ),
     "facts_refused": Reason(
         ERROR,
         _("The month cannot be billed anew, metering contradicts itself: {field} {problem}."),
