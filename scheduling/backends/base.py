@@ -13,25 +13,14 @@ start anew, quota and nodes stay. What is told of an earlier attempt is of no in
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
 
 from scheduling.engine.terms import Outcome
+from scheduling.members import End, Member, MemberEnd
+
+__all__ = ["ClusterBackend", "End", "Gang", "Member", "MemberEnd", "PlacedPods", "Sighting"]
 
 GRACE_S = 30  # Kubernetes' own: how long a pod may take to stop
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Member:
-    """One pod of a gang, named by where it stands.
-
-    ``slot`` counts from 0 among the pods of its pod set on its node (``node`` "" where quota
-    alone decides): where a gang gets or loses pods, the others keep their names.
-    """
-
-    pod_set: str
-    node: str
-    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,28 +72,6 @@ class Gang:
     def size(self) -> int:
         """Return how many members should stand."""
         return sum(pods.count for pods in self.pods)
-
-
-class End(StrEnum):
-    """How a member came to be over."""
-
-    FINISHED = "finished"  # by itself, with exit code 0
-    FAILED = "failed"  # by itself, with another one
-    LOST = "lost"  # taken from it by the cluster: deleted, evicted, out of memory of the node
-
-
-@dataclass(frozen=True, slots=True)
-class MemberEnd:
-    """A member that is over while its gang was not asked to stop.
-
-    ``exit_code`` None: nobody knows it. ``why``: the cluster's own word, as ``OOMKilled``.
-    """
-
-    member: Member
-    end: End
-    at: datetime
-    exit_code: int | None = None
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

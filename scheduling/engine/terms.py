@@ -83,6 +83,15 @@ class EvictionReason(StrEnum):
     OUTGROWN = "Outgrown"  # it took back what it had given back, and that is gone (T5, ours)
 
 
+class CheckVerdict(StrEnum):
+    """What an admission check says of a workload (``admission.md`` K48)."""
+
+    PENDING = "Pending"
+    READY = "Ready"
+    RETRY = "Retry"
+    REJECTED = "Rejected"
+
+
 class PreemptionReason(StrEnum):
     """By which right a preemptor takes a victim. Source: ``admission.md`` 2.1."""
 
