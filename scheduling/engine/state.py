@@ -33,15 +33,9 @@ from scheduling.engine.plan import Evict, Shrink
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.regrowth import Yields
 from scheduling.engine.reservations import Reservations, elder_from, starves_at
+from scheduling.engine.rests import Rests
 from scheduling.engine.shapes import Shapes
-from scheduling.engine.snapshot import (
-    Admission,
-    Assignment,
-    Memory,
-    PodSet,
-    Snapshot,
-    Workload,
-)
+from scheduling.engine.snapshot import Admission, Assignment, Memory, PodSet, Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
@@ -98,6 +92,7 @@ class State:
         self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
         self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
         self.copies = Counter[str]()  # grown ones that wait, by what they are going to replace
+        self._rests = Rests()
         self.lacking: set[str] = set()  # running gangs that ask for more pods than they hold
         self._starving: list[tuple[float, str]] = []  # when work of a queue has waited long
         self._smallest: dict[tuple[int, int | None], tuple[PodSet, ...]] = {}
@@ -173,7 +168,7 @@ class State:
         if key in self.workloads:
             claim, reserved = self.claims.lift(key), self.reservations.lift(key)
             self._forget(self.workloads[key])
-        workload = self._shapes.intern(workload)
+        workload = self._shapes.intern(self._rests.enter(workload, self.now))
         self.workloads[key] = workload
         self._learn(workload)
         if claim is not None:
@@ -298,6 +293,8 @@ class State:
         self.losses.open(now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
+        for workload in self._rests.due(now, self.workloads):
+            self.put(workload)
         while self._shelters and self._shelters[0][0] <= now:
             self.wards.touch(heapq.heappop(self._shelters)[1])
         while self._starving and self._starving[0][0] <= now:
