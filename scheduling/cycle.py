@@ -64,7 +64,7 @@ def run_cycle(holder: str | None = None) -> CycleReport:
 def _run(held: leases.Held) -> CycleReport:
     began = time.monotonic()
     world = load()  # 1. rows -> snapshot
-    trim_placements(world)  # what shrank in place has left its nodes
+    trim_placements(world, world.snapshot.workloads)  # what shrank in place has left its nodes
     meter.note_supply(world)  # 2. what nodes offer and queues are promised since their last edit
     meter.follow(world, at=meter.edited_at(world))
     verdict = decide_soundly(world.snapshot)  # 3. the engine; rather nothing than something wrong

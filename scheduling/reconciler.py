@@ -117,7 +117,7 @@ def _note(
 
 def _release(ends: Iterable[tuple[datetime, Admission, Outcome | None]], now: datetime) -> int:
     """End admissions, one instant after the other, so that each is metered at its own."""
-    world, released = load(now), 0
+    world, released = load(now, waiting=False), 0
     for instant, together in groupby(ends, key=lambda end: end[0]):
         gone = [row for _, row, outcome in together if _end(row, instant, outcome)]
         world = _without(world, gone)
