@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.db.models import F, QuerySet
-
 from scheduling import lifecycle, persist
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
@@ -13,18 +11,19 @@ from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Hold, Plan, Shri
 from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.lifecycle import Line, Step
 from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line, resized_line
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
+from scheduling.resizing import HOLDING, granted_gpus, grow, resize
 from scheduling.works import NO_GROWTH, Face, Held, as_text
 
-HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 NOTHING_TOLD = ("", "[]", None)
-PLACEMENT = ("admission_id", "pod_set", "node", "count", "flavors", "requests", "charges")
-PLACEMENT += ("devices",)
+PLACEMENT = (
+    *("admission_id", "pod_set", "node", "count", "flavors", "requests", "charges"),
+    "devices",
+)
 ADMISSION = ("id", "workload_id", "cluster_queue", "admitted_at")
 
 
@@ -129,7 +128,7 @@ class _Application:
             **_part_of(known, decision.assignments),
             **self._held_idle(decision.workload),
         }
-        gpus = _granted_gpus(known, decision.assignments)
+        gpus = granted_gpus(known, decision.assignments)
         self._move(decision, Status.ADMITTED, facts=facts, gpus=gpus)
 
     def _move(self, decision: Evict | Admit, to: Status, **rest: Any) -> None:
@@ -327,58 +326,6 @@ def _lost(decision: Evict | Shrink) -> dict[str, float]:
     """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
     lost = round(decision.lost_gpu_hours, 1)
     return {"lost_gpu_hours": lost} if lost else {}
-
-
-def resize(workload: Face, known: Known, assignments: Iterable[Assignment]) -> bool:
-    """Write what a running workload holds; False where it has changed since it was seen."""
-    seen = Workload.objects.filter(pk=workload.uid, version=workload.version)
-    gpus = _granted_gpus(known, assignments)
-    if not seen.filter(status__in=HOLDING).update(version=F("version") + 1, gpus=gpus, growth={}):
-        return False
-    workload.version, workload.gpus, workload.growth = workload.version + 1, gpus, NO_GROWTH
-    return True
-
-
-def grow(workload: Face, known: Known, decision: Admit) -> bool:
-    """Write the size that a running workload had asked for; False where it has changed since."""
-    if not resize(workload, known, decision.assignments):
-        return False
-    more = PodSet.objects.filter(workload=workload.uid).exclude(wanted=None)
-    more.update(count=F("wanted"), wanted=None)
-    return True
-
-
-def trim_placements(world: Loaded, works: Iterable[Known]) -> None:
-    """Take the pods off the nodes of elastic work that was brought to a smaller size.
-
-    Which pods go follows from the engine's rule, so quota, nodes and rows agree. Costs nothing
-    where nothing shrank.
-    """
-    for work in works:
-        if work.admission is None:
-            continue
-        wanted = {pod_set.name: pod_set.count for pod_set in work.pod_sets}
-        for assignment in work.admission.assignments:
-            pods = wanted.get(assignment.pod_set, assignment.count)
-            if pods < assignment.count:
-                placed = Placement.objects.filter(
-                    admission=world.admissions[work.key].pk, pod_set=assignment.pod_set
-                )
-                _trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
-
-
-def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
-    placed.exclude(node__in=left).delete()
-    for row in placed:
-        if row.count != left[row.node]:
-            row.count = left[row.node]
-            row.devices = row.devices[: row.count]
-            row.save(update_fields=["count", "devices"])
-
-
-def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
-    requests = {pod_set.name: pod_set.requests for pod_set in known.pod_sets}
-    return lifecycle.gpus_of((a.count, requests[a.pod_set]) for a in assignments)
 
 
 def _part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:

@@ -22,6 +22,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
+from gpuplatform.common.wakeup import note_changes
 from scheduling import persist
 from scheduling.engine.terms import Outcome, PendingReason, Status
 from scheduling.models import Admission, PodSet, Workload, WorkloadEvent
@@ -42,6 +43,7 @@ TRANSITIONS: Mapping[tuple[Status, Status], str] = {
     (Status.INACTIVE, Status.PENDING): "reactivated",
 }
 CANCELLABLE = (Status.PENDING, Status.ADMITTED, Status.RUNNING, Status.INACTIVE)
+CHANGED = "workload"  # the topic of changes whose keys are workloads
 CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
 MOST_GPUS = 2**31 - 1
 _CALM: Mapping[str, Any] = {"pending_reason": "", "blockers": [], "position": None}
@@ -88,6 +90,7 @@ def transition(
     for name, value in {"version": version + 1, **changes}.items():
         setattr(workload, name, value)
     tell(workload, kind, at=at, reason=reason, facts=facts, other=other)
+    note_changes(CHANGED, [workload.pk])  # who keeps a world reads the row again
     return True
 
 

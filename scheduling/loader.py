@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Max
 
-from gpuplatform.common import clock
+from gpuplatform.common import clock, leases
 from gpuplatform.common.models import Change
 from queues.models import ResourceFlavor
 from scheduling import models as rows
@@ -132,8 +132,10 @@ def _memory(last_cycle: rows.Cycle | None, doors: Doors, now: datetime) -> Memor
     memory = codec.decode_memory(kept) if kept else Memory()
     if old := consumption_of_rows(doors, memory.consumption, now):
         memory = replace(memory, consumption={**memory.consumption, **old})
-    if last_cycle and "history" in kept and now - last_cycle.at <= PAUSE:
-        return memory
+    if last_cycle and "history" in kept:
+        seen = leases.last_beat(leases.CYCLE) or last_cycle.at
+        if now - max(seen, last_cycle.at) <= PAUSE:
+            return memory
     return replace(memory, history=history_of_rows(now))
 
 

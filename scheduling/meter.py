@@ -23,8 +23,10 @@ from scheduling.loader import Loaded
 from scheduling.models import CapacityInterval, QuotaInterval, UsageInterval
 from scheduling.works import Held
 
-OPENED = ("id", "admission_id", "workload_id", "team_id", "cluster_queue", "namespace", "flavor")
-OPENED += ("resource", "amount", "holding", "lender", "started_at")
+OPENED = (
+    *("id", "admission_id", "workload_id", "team_id", "cluster_queue", "namespace", "flavor"),
+    *("resource", "amount", "holding", "lender", "started_at"),
+)
 
 
 class Ground(NamedTuple):
@@ -82,17 +84,18 @@ def follow(
         within: the queues to look at, whole trees of them; all by default.
     """
     snapshot = snapshot or world.snapshot
-    mine = {row.pk: row for row in world.admissions.values()}
+    known = world.doors.cluster_queues
     if within is not None:
         within = {*within, ""}
-        mine = {pk: row for pk, row in mine.items() if row.cluster_queue in within}
         snapshot = _part(snapshot, within)
+    keys = [w.key for w in snapshot.workloads if w.admission is not None]
+    mine = {row.pk: row for row in map(world.admissions.__getitem__, keys)}
     if standing is None:
         standing = read_standing(within)
     before = {
         ground: span
         for ground, span in standing.items()
-        if within is None or span.cluster_queue in within
+        if within is None or (span.cluster_queue if span.cluster_queue in known else "") in within
     }
     wanted = _grounds(world, snapshot)
     held = {pk: max(at, row.admitted_at) for pk, row in mine.items()}

@@ -107,11 +107,11 @@ def _note(
     started = sum(_start(standing[s.admission], s) for s in news)
     ends = [(s.released_at, standing[s.admission], s.outcome) for s in news if s.released_at]
     released = _release(ends, now) if ends else 0
-    broken = sum(
-        _tell_lost(standing[pk], lost[pk], now) for pk in sorted(lost.keys() & standing.keys())
-    )
+    lost = {pk: names for pk, names in lost.items() if pk in standing}
+    broken = sum(_tell_lost(standing[pk], lost[pk], now) for pk in sorted(lost))
+    touched = {standing[pk].workload_id for pk in (*(s.admission for s in news), *lost)}
     if released or broken:
-        request_cycle("released")
+        request_cycle(lifecycle.CHANGED, *sorted(touched))
     return ReconcileReport(started=started, released=released, broken=broken)
 
 

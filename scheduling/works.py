@@ -36,8 +36,10 @@ WORKLOAD = (
     *("last_checkpoint_at", "resized_at", "version"),
 )
 WORKLOAD_TEXTS = ("role_minima", "blockers", "growth")
-SHAPE = ("name", "count", "min_count", "subgroup_size", "min_subgroups", "topology_mode")
-SHAPE += ("topology_level", "group", "device_locality", "device_memory_mib")
+SHAPE = (
+    *("name", "count", "min_count", "subgroup_size", "min_subgroups", "topology_mode"),
+    *("topology_level", "group", "device_locality", "device_memory_mib"),
+)
 SHAPE_TEXTS = ("requests", "node_selector", "tolerations", "affinity", "slices")
 NO_GROWTH = "{}"
 
@@ -61,13 +63,14 @@ class Placed(NamedTuple):
 
     pod_set: str
     node: str
-    count: int
+    pods: int
     flavors: Mapping[str, str]
     charges: Mapping[str, int] | None
     devices: list[list[int]]
 
 
-class RoleRow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RoleRow:
     """A pod set's row: its shape, and how many of its pods are wanted and over."""
 
     shape: tuple[Any, ...]
@@ -174,8 +177,7 @@ def _texts(names: Iterable[str]) -> dict[str, Cast]:
 def _read(live: QuerySet[rows.Workload], doors: Doors, found: Works) -> None:
     scope = live.order_by().values("uid")
     open_ones = rows.Admission.objects.filter(released_at=None, workload__in=scope).order_by()
-    facts = ("pk", "workload_id", "cluster_queue", "admitted_at", "started_at", "evicted_at")
-    facts += ("is_part", "workload__namespace", "workload__team_id")
+    facts = (*Held._fields[:7], "workload__namespace", "workload__team_id")
     for line in open_ones.values_list(*facts):
         one = Held(*line)
         key = str(one.workload_id)
@@ -380,9 +382,9 @@ def admission_of(admitted_at: datetime, stand: Iterable[Placed]) -> Admission:
         assignments=tuple(
             Assignment(
                 pod_set=name,
-                count=sum(one.count for one in parts),
+                count=sum(one.pods for one in parts),
                 flavors=parts[0].flavors,
-                nodes={one.node: one.count for one in parts if one.node},
+                nodes={one.node: one.pods for one in parts if one.node},
                 devices={one.node: tuple(map(tuple, one.devices)) for one in parts if one.devices},
             )
             for name, parts in by_pod_set.items()

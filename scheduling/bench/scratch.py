@@ -27,13 +27,13 @@ def scratch_database() -> Iterator[dict[str, Figure]]:
         if connection.vendor == "sqlite":
             name = str(Path(folder) / name)
         connection.settings_dict["TEST"] = {**connection.settings_dict["TEST"], "NAME": name}
-        current_app.conf.broker_url = "memory://"
+        current_app.conf.update(broker_url="memory://")
         connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
         try:
             yield {"database": _described(), "broker": "none"}
         finally:
             connection.creation.destroy_test_db(str(before), verbosity=0)
-            current_app.conf.broker_url = broker
+            current_app.conf.update(broker_url=broker)
 
 
 def _described() -> str:

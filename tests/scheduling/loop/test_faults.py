@@ -55,7 +55,7 @@ print(json.dumps([left.holder, left.fence, before, look()]))
     [
         ("cycle", "decide_soundly"),
         ("applier.lifecycle", "take"),
-        ("cycle", "_record"),
+        ("cycle", "record"),
     ],
 )
 def test_a_worker_that_is_killed_leaves_nothing_and_the_next_goes_on(elsewhere, module, name):
