@@ -4,18 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from scheduling import lifecycle, persist
+from scheduling import checks, lifecycle, lines, moves, persist
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.terms import PendingReason, Status
-from scheduling.lifecycle import Line, Step
-from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line, resized_line
+from scheduling.engine.terms import Status
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
+from scheduling.moves import Line, Move
 from scheduling.resizing import HOLDING, granted_gpus, grow, resize
 from scheduling.works import NO_GROWTH, Face, Held, as_text
 
@@ -24,7 +23,9 @@ PLACEMENT = (
     *("admission_id", "pod_set", "node", "count", "flavors", "requests", "charges"),
     "devices",
 )
-ADMISSION = ("id", "workload_id", "cluster_queue", "admitted_at")
+ADMISSION = ("id", "workload_id", "cluster_queue", "admitted_at", "is_reserved")
+
+Admitted = tuple[Admit, dict[str, Any], int]  # with its facts, and the GPUs that it holds
 
 
 @dataclass
@@ -85,7 +86,9 @@ class _Application:
         self.report = ApplyReport()
         self._world, self._known = world, known
         self._changed_nodes = _changed_nodes(plan, world)
-        self._steps: dict[str, tuple[Step, Evict | Admit]] = {}
+        self._checks: checks.Required | None = None  # read where somebody starts
+        self._evicts: list[Evict] = []
+        self._admits: list[Admitted] = []
         self._lines: list[Line] = []
         self._placements: list[tuple[Any, ...]] = []
         self._held: list[tuple[Any, ...]] = []
@@ -99,16 +102,7 @@ class _Application:
 
     def evict(self, decision: Evict) -> None:
         """Take the admission back; the backend releases what it holds."""
-        victim, preemptor = self._face(decision.workload), self._face(decision.preemptor)
-        right = decision.right.value if decision.right else ""
-        gpus = victim.gpus if victim else 0
-        self._move(
-            decision,
-            Status.PENDING,
-            reason=decision.reason.value,
-            facts={"right": right, "gpus": gpus, **_lost(decision)},
-            other=preemptor.uid if preemptor else None,
-        )
+        self._evicts.append(decision)
 
     def admit(self, decision: Admit) -> None:
         """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
@@ -116,29 +110,21 @@ class _Application:
         if known.replaces:
             self._grow(known, decision)
             return
-        nodes = nodes_of(decision.assignments)
-        if self._changed_nodes.intersection(nodes):
+        nodes, face = nodes_of(decision.assignments), self._face(decision.workload)
+        gone = self._changed_nodes.intersection(nodes)
+        if face is None or gone or face.status != Status.PENDING:
             self.report.stale.append(decision.workload)
             return
         facts = {
             "queue": known.queue or "",
-            "gpus": gpus_in(known, decision.assignments),
+            "gpus": lines.gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
             **_part_of(known, decision.assignments),
             **self._held_idle(decision.workload),
         }
         gpus = granted_gpus(known, decision.assignments)
-        self._move(decision, Status.ADMITTED, facts=facts, gpus=gpus)
-
-    def _move(self, decision: Evict | Admit, to: Status, **rest: Any) -> None:
-        face = self._world.faces.get(decision.workload)
-        current = Status(face.status) if face else Status.FINISHED
-        if face is None or (current, to) not in lifecycle.TRANSITIONS:
-            self.report.stale.append(decision.workload)
-            return
-        step = Step(face.uid, face.version, current, to, self._world.now, **rest)
-        self._steps[decision.workload] = step, decision
+        self._admits.append((decision, facts, gpus))
 
     def resize(self, decision: Grow | Shrink) -> None:
         """Let a running gang have more pods, or let some of its surplus go."""
@@ -162,7 +148,7 @@ class _Application:
             self._tell_taken(workload, preemptor, decision)
         else:
             self._tell_grown(workload, known, after)
-        line = resized_line(workload, known, decision, preemptor)
+        line = lines.resized_line(workload, known, decision, preemptor)
         self.report.resized.append(decision.workload)
         self.report.lines.append(line)
 
@@ -227,7 +213,7 @@ class _Application:
         Placement.objects.filter(admission=held.pk).delete()
         self._placements += _placements(held.pk, known, decision.assignments)
         self.report.admitted.append(decision.workload)
-        self.report.lines.append(grown_line(workload, known, decision))
+        self.report.lines.append(lines.grown_line(workload, known, decision))
 
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""
@@ -267,13 +253,10 @@ class _Application:
 
     def write_moves(self) -> None:
         """Write who holds what from now on; whatever has changed meanwhile is left out."""
-        taken = lifecycle.take([step for step, _ in self._steps.values()])
-        done = [one for one in self._steps.values() if one[0].workload in taken]
-        self.report.stale += [k for k, one in self._steps.items() if one[0].workload not in taken]
-        self._write_evictions([(s, d) for s, d in done if isinstance(d, Evict)])
-        self._write_admissions([(s, d) for s, d in done if isinstance(d, Admit)])
+        self._write_evictions()
+        self._write_admissions()
         persist.insert(Placement, PLACEMENT, self._placements)
-        lifecycle.tell_all(self._lines)
+        moves.tell_all(self._lines)
 
     def write_reasons(self) -> None:
         """Write why others wait. A hold never touches work that has left Pending."""
@@ -281,45 +264,92 @@ class _Application:
         persist.update(Workload, ("uid", "status"), columns, self._held)
         persist.update(Workload, ("uid", "status"), ("growth",), self._growing)
 
-    def _write_evictions(self, done: list[tuple[Step, Evict]]) -> None:
-        """Ask for the release of what the victims hold, and say for whom."""
-        now, going = self._world.now, list[tuple[Any, ...]]()
-        for step, decision in done:
-            victim, preemptor = self._face(decision.workload), self._face(decision.preemptor)
-            assert victim is not None
-            if (held := self._world.admissions.get(decision.workload)) and not held.evicted_at:
-                going.append((held.pk, now, decision.reason.value))
-                self._world.admissions[decision.workload] = held._replace(evicted_at=now)
-            if preemptor is not None:
-                right, facts = (
-                    decision.right.value if decision.right else "",
-                    {"gpus": victim.gpus},
-                )
-                line = Line(preemptor.uid, now, "preempting", right, facts, victim.uid)
-                self._lines.append(line)
-            self.report.evicted.append(decision.workload)
-            self.report.lines.append(evicted_line(victim, decision, preemptor))
-            victim.follow(step)
-            victim.told = (PendingReason.PENDING_EVALUATION.value, *NOTHING_TOLD[1:])
-        persist.update(Admission, ("id",), ("evicted_at", "eviction_reason"), going)
+    def _write_evictions(self) -> None:
+        """Take admissions back one by one: what then becomes of each its own policies say."""
+        if not self._evicts:
+            return
+        found = Workload.objects.defer("template", "labels", "annotations", "warnings")
+        rows = found.in_bulk([one.workload for one in self._evicts])
+        for decision in self._evicts:
+            face = self._face(decision.workload)
+            row = rows.get(face.uid) if face else None
+            if face is None or row is None or not self._evict(row, face, decision):
+                self.report.stale.append(decision.workload)
 
-    def _write_admissions(self, done: list[tuple[Step, Admit]]) -> None:
-        """Write what is held from now on."""
-        now, admissions, anew = self._world.now, list[tuple[Any, ...]](), []
-        for pk, (step, decision) in zip(persist.new_ids(Admission, len(done)), done, strict=True):
+    def _evict(self, row: Workload, face: Face, decision: Evict) -> bool:
+        now, preemptor = self._world.now, self._face(decision.preemptor)
+        right, gpus = decision.right.value if decision.right else "", {"gpus": face.gpus}
+        facts = {"right": right, **gpus, **_lost(decision), **lines.goes_to(decision)}
+        by = Workload(uid=preemptor.uid) if preemptor else None
+        if row.version != face.version or not lifecycle.evict(
+            row, decision.reason, at=now, facts=facts, other=by
+        ):
+            return False
+        face.follow_row(row)
+        if (held := self._world.admissions.get(decision.workload)) and not held.evicted_at:
+            self._world.admissions[decision.workload] = held._replace(evicted_at=now)
+        if preemptor is not None:
+            kind = "consolidating" if decision.moves_to else "preempting"
+            self._lines.append(Line(preemptor.uid, now, kind, right, gpus, face.uid))
+        self.report.evicted.append(decision.workload)
+        self.report.lines.append(lines.evicted_line(face, decision, preemptor))
+        return True
+
+    def _write_admissions(self) -> None:
+        """Write what is held from now on; where checks have still to agree it is reserved."""
+        started = self._start()
+        done = [one for one in self._admits if one[0].workload in started]
+        self.report.stale += [d.workload for d, _, _ in self._admits if d.workload not in started]
+        admissions, anew = [], []
+        now, ids = self._world.now, persist.new_ids(Admission, len(done))
+        for pk, (decision, _, _) in zip(ids, done, strict=True):
             face, known = self._world.faces[decision.workload], self._known[decision.workload]
-            admissions.append((pk, face.uid, known.queue or "", now))
+            queue, reserved = known.queue or "", face.status == Status.PENDING
+            admissions.append((pk, face.uid, queue, now, reserved))
             self._placements += _placements(pk, known, decision.assignments)
             if known.reclaimable:  # who starts again, starts all anew
                 anew.append(face.uid)
             self.report.admitted.append(decision.workload)
-            self.report.lines.append(admitted_line(face, known, decision))
-            self._world.admissions[decision.workload] = face.holds(pk, known.queue or "", now)
-            face.follow(step)
-            face.told = NOTHING_TOLD
+            self.report.lines.append(lines.admitted_line(face, known, decision))
+            self._world.admissions[decision.workload] = face.holds(pk, queue, now)
         persist.insert(Admission, ADMISSION, admissions)
-        if anew:
-            PodSet.objects.filter(workload__in=anew).update(finished=0)
+        for part in persist.batches(anew):
+            PodSet.objects.filter(workload__in=part).update(finished=0)
+
+    def _start(self) -> set[str]:
+        """Move the workloads that are admitted; return the keys of those that had not changed."""
+        if not self._admits:
+            return set()
+        self._checks = self._checks or checks.read_required()
+        free: list[Admitted] = []
+        asked: list[Admitted] = []
+        for one in self._admits:
+            queue = self._known[one[0].workload].queue or ""
+            (asked if self._checks.of(queue) else free).append(one)
+        faces, now = self._world.faces, self._world.now
+        taken = {
+            d.workload: Move(faces[d.workload], Status.ADMITTED, now, facts=facts, gpus=gpus)
+            for d, facts, gpus in free
+        }
+        done = moves.take(list(taken.values()))
+        started = {key for key, move in taken.items() if move.workload.uid in done}
+        for key in started:
+            faces[key].follow(taken[key])
+            faces[key].told = NOTHING_TOLD
+        return started | {d.workload for d, facts, gpus in asked if self._reserve(d, facts, gpus)}
+
+    def _reserve(self, decision: Admit, facts: dict[str, Any], gpus: int) -> bool:
+        """Keep quota and nodes until checks have agreed."""
+        assert self._checks is not None
+        names = self._checks.of(self._known[decision.workload].queue or "")
+        face, told = self._world.faces[decision.workload], {**facts, "checks": ", ".join(names)}
+        row = Workload.objects.filter(pk=face.uid, version=face.version).first()
+        if row is None or not lifecycle.reserve(
+            row, names, at=self._world.now, facts=told, gpus=gpus
+        ):
+            return False
+        face.follow_row(row)
+        return True
 
 
 def _lost(decision: Evict | Shrink) -> dict[str, float]:

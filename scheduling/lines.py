@@ -41,7 +41,15 @@ def grown_line(workload: object, known: Known, decision: Admit) -> str:
 def evicted_line(victim: object, decision: Evict, preemptor: object) -> str:
     """Return who lost its admission, why and for whom."""
     cause = f" for {preemptor}" if preemptor else ""
+    if decision.moves_to:
+        return f"moves {victim} to {goes_to(decision)['moves_to']}{cause}"
     return f"evicted {victim} ({decision.right or decision.reason}){cause}"
+
+
+def goes_to(decision: Evict) -> dict[str, str]:
+    """Return where a workload that is moved starts again, as a fact of its event."""
+    names = {name for assignment in decision.moves_to for name in assignment.nodes}
+    return {"moves_to": node_range(names)} if names else {}
 
 
 def resized_line(

@@ -24,6 +24,7 @@ from scheduling.past_use import (
 from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
+    moving_of,
     node_of,
     patience_of,
     read_cohorts,
@@ -117,6 +118,7 @@ def _platform(now: datetime, doors: Doors, node_rows: Mapping[str, rows.Node]) -
         shapes=recent(now),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
         patience=patience_of(settings),
+        moving=moving_of(settings),
     )
 
 

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from gpuplatform.common.models import Change
-from scheduling import lifecycle, persist
+from scheduling import moves, persist
 from scheduling.engine import metering
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.snapshot import Quota, Snapshot
 from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
-from scheduling.lifecycle import Line
 from scheduling.loader import Loaded
 from scheduling.models import CapacityInterval, QuotaInterval, UsageInterval
+from scheduling.moves import Line
 from scheduling.works import Held
 
 OPENED = (
@@ -205,7 +205,7 @@ def _tell_loans(before: Standing, after: Standing, since: Mapping[int, datetime]
             facts = _loan_facts(loan, parts or had[loan], now or was)
             workload = (parts or had[loan])[0][1].workload
             lines.append(Line(workload, since[loan[0]], kind, facts=facts))
-    lifecycle.tell_all(lines)
+    moves.tell_all(lines)
 
 
 def _loan_facts(loan: Loan, parts: list[tuple[Ground, Span]], amount: int) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Worker:
         now = clock.now()
         kept = self._up_to_date(now)
         before, memory = dict(kept.state.workloads), kept.state.memory()
-        desk = _soundly(kept, before, now)
+        desk = soundly(kept, before, now)
         if desk is None:
             self.forget()
             return cycle.run_cycle(self._holder)  # it finds out in which tree the fault is
@@ -182,7 +182,7 @@ def _is_over(since: datetime | None, seconds: float) -> bool:
     return passed is None or not 0 <= passed < seconds
 
 
-def _soundly(kept: Kept, before: Mapping[str, Workload], now: datetime) -> Desk | None:
+def soundly(kept: Kept, before: Mapping[str, Workload], now: datetime) -> Desk | None:
     """Return the moves of a cycle that breaks no law; None where there is a fault of ours."""
     try:
         desk = kept.advance(now)

@@ -21,9 +21,9 @@ from scheduling import persist
 from scheduling.charging import charges_of
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
-from scheduling.engine.terms import Status
-from scheduling.lifecycle import Step
+from scheduling.engine.terms import BlockerCode, Status
 from scheduling.minima import Role, with_minima
+from scheduling.moves import Move
 from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
 from scheduling.routes import Doors, blocked, drained, resolve_queue
 
@@ -33,7 +33,8 @@ WORKLOAD = (
     *("uid", "namespace", "name", "queue_name", "ceiling_queue", "team_id", "priority"),
     *("min_member", "preemptible", "stateless", "expected_duration_s", "max_execution_time_s"),
     *("checkpoint_interval_s", "status", "pending_reason", "position", "gpus", "created_at"),
-    *("last_checkpoint_at", "resized_at", "version"),
+    *("last_checkpoint_at", "resized_at", "version", "gates", "queued_at", "requeue_at"),
+    *("on_node_loss", "admitted_at", "executed_s"),
 )
 WORKLOAD_TEXTS = ("role_minima", "blockers", "growth")
 SHAPE = (
@@ -42,6 +43,7 @@ SHAPE = (
 )
 SHAPE_TEXTS = ("requests", "node_selector", "tolerations", "affinity", "slices")
 NO_GROWTH = "{}"
+REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
 
 
 class Held(NamedTuple):
@@ -105,6 +107,8 @@ class Face:
     told: tuple[str, str, int | None]
     growth: str = NO_GROWTH
     resized_at: datetime | None = None
+    admitted_at: datetime | None = None
+    executed_s: float = 0.0
 
     def __str__(self) -> str:
         return self.name
@@ -114,11 +118,18 @@ class Face:
         """Return why it waits for more pods, as its row says it."""
         return dict(_json(self.growth))
 
-    def follow(self, step: Step) -> None:
+    def follow(self, move: Move) -> None:
         """Say what the row says after a move of the workload was written."""
-        self.version, self.status = step.version + 1, step.to.value
-        self.growth = NO_GROWTH if step.to is Status.PENDING else self.growth
-        self.gpus = self.gpus if step.gpus is None else step.gpus
+        self.version, self.status = self.version + 1, move.to.value
+        self.gpus = self.gpus if move.gpus is None else move.gpus
+        self.admitted_at = move.at if move.to is Status.ADMITTED else self.admitted_at
+
+    def follow_row(self, row: rows.Workload) -> None:
+        """Say what the row says after it was written by itself."""
+        self.version, self.status, self.gpus = row.version, row.status, row.gpus
+        self.told = row.pending_reason, as_text(row.blockers), row.position
+        self.growth = as_text(row.growth)
+        self.admitted_at, self.executed_s = row.admitted_at, row.executed_s
 
     def holds(self, pk: int, queue: str, at: datetime) -> Held:
         """Return the admission that it holds from now on."""
@@ -260,6 +271,8 @@ def _add(
         (row.pending_reason, canonical(row.blockers_text), row.position),
         canonical(row.growth_text),
         row.resized_at,
+        row.admitted_at,
+        row.executed_s,
     )
     part = found.held.get(leaving_key(key))
     if part:
@@ -299,6 +312,8 @@ def _workload(
         why = blocked(row.namespace, route, doors)
     else:
         queue, why = "", ""
+    if held is None and row.gates:
+        why = BlockerCode.GATED.value
     shapes = tuple(role.shape for role in roles)
     rules = settings.RESOURCE_TRANSFORMATIONS
     pod_sets, least = _pod_sets(shapes, row.min_member, row.role_minima_text, rules)
@@ -307,7 +322,7 @@ def _workload(
         name=f"{row.namespace}/{row.name}",
         queue=queue or None,
         priority=row.priority,
-        created_at=row.created_at.timestamp(),
+        created_at=(row.queued_at or row.created_at).timestamp(),
         pod_sets=_as_admitted(pod_sets, stand) if stand else pod_sets,
         admission=admission_of(held.admitted_at, stand) if held else None,
         releasing=held is not None and held.evicted_at is not None,
@@ -322,6 +337,8 @@ def _workload(
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,
         min_member=least,
+        not_before=row.requeue_at.timestamp() if row.requeue_at else None,
+        mends=row.on_node_loss != REQUEUE,
     )
 
 

@@ -38,6 +38,7 @@ class Desk:
         self.timed = False  # whether somebody has started whose end is known
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         state.newcomers.open()
+        state.consolidator.open()
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
@@ -204,6 +205,24 @@ class Desk:
         reason = EvictionReason.PREEMPTED
         self.moves.append(Evict(key, reason, preemptor.key, victim.right, lost))
 
+    def relocate(self, gang: Workload, seats: Mapping[str, tuple[Assignment, ...]]) -> set[str]:
+        """Let running work leave in favour of ``gang``, and keep for it where it starts again.
+
+        Returns the keys of what is then on its way out.
+        """
+        state, going = self.state, set(seats)
+        for key in sorted(seats):
+            self._leave(state.workloads[key])
+            state.workloads[key] = replace(state.workloads[key], releasing=True)
+        for key, seat in sorted(seats.items()):
+            work = state.workloads[key]
+            state.claims.remember(key, gang.key)
+            state.claims.make(work, seat, going, state.now)
+            lost = lost_gpu_hours(work, state.now)
+            reason = EvictionReason.CONSOLIDATED
+            self.moves.append(Evict(key, reason, gang.key, None, lost, seat))
+        return going
+
     def _shrink_for(self, preemptor: Workload, key: str, pieces: list[Candidate]) -> None:
         """Take surplus from a gang that runs on."""
         works = [piece.workload for piece in pieces]
@@ -297,6 +316,7 @@ class Desk:
             "nodes_scanned": state.atlas.scanned,
             "forecasts": state.forecasts,
             "pod_sets_tried": state.assigner.steps,
+            "relocations_tried": state.consolidator.searched,
             "trials": state.preemptor.trials,
         }
 

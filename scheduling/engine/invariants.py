@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from scheduling.engine.candidates import may_evict_own, may_reclaim
 from scheduling.engine.cohort_laws import Usage, cohorts_within_sums
+from scheduling.engine.consolidation_laws import broken_moves
 from scheduling.engine.device_laws import devices_broken
 from scheduling.engine.gang_laws import broken_gangs, unlawful_release, unmet
 from scheduling.engine.gangs import may_lack_pods
@@ -51,7 +52,7 @@ def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
         lambda: broken_gangs(snapshot, plan),
     )
     found = [sentence for law in laws for sentence in law()]
-    return (*found, *broken_reservations(snapshot, plan))
+    return (*found, *broken_reservations(snapshot, plan), *broken_moves(snapshot, plan))
 
 
 class _World:
@@ -161,7 +162,7 @@ class _World:
     def victims_lawful(self) -> Iterable[str]:
         for evict in self.evicts:
             victim = self.work.get(evict.workload)
-            if victim is not None:
+            if victim is not None and evict.reason is not EvictionReason.CONSOLIDATED:
                 yield from self._unlawful(evict, victim)
 
     def _unlawful(self, evict: Evict, victim: Workload) -> Iterator[str]:
@@ -299,6 +300,7 @@ class _World:
             if shrink.workload not in leaving:
                 self._load(load, self.work[shrink.workload], shrink.pods, sign=-1)
         fresh = {e.preemptor for e in self._takings}
+        fresh |= {evict.workload for evict in self.evicts if evict.moves_to}
         nodes = {node.name: node for node in self.snapshot.nodes}
         for claim in claims:
             self._load(load, self.work[claim.workload], claim.assignments)

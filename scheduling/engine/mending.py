@@ -2,7 +2,8 @@
 
 What still runs stays where it is, and the whole gang keeps its quota, for a grace. Lost surplus
 is given up at once. Where what is lost finds no room within the grace the gang leaves whole, and
-waits again as old as it is. Source: ``placement.md`` 1.1 (OURS), 6 (3), 6.1 T5.
+waits again as old as it is; so does, at once, who wants no part of it replaced
+(``Workload.mends``). Source: ``placement.md`` 1.1 (OURS), 6 (3), 6.1 T5.
 """
 
 from collections import deque
@@ -58,7 +59,7 @@ class Mending:
         left = without(desk.holding(gang), lost)
         torn = _torn(gang, left)
         desk.work["broken"] += 1
-        if not left:
+        if not left or not gang.mends:
             desk.evict(gang, EvictionReason.NODE_FAILURES)
         elif stands(gang, counted(without(left, torn))):
             desk.lose(gang, joined(gang, lost, torn))

@@ -54,7 +54,7 @@ print(json.dumps([left.holder, left.fence, before, look()]))
     ("module", "name"),
     [
         ("cycle", "decide_soundly"),
-        ("applier.lifecycle", "take"),
+        ("applier.moves", "take"),
         ("cycle", "record"),
     ],
 )

@@ -1,14 +1,10 @@
-"""The long-lived worker: its kept world leads to what a fresh one leads to, and idles for nothing."""
+"""The long-lived worker: what it does, and what it leaves alone."""
 
 from datetime import timedelta
 
 import pytest
 
-from gpuplatform.common.models import Lease
-from scheduling import lifecycle
-from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
-from scheduling.models import Cycle, Node, Workload
 from scheduling.worker import Worker
 from tests.scheduling.loop.world import NOON, RECLAIMS, nodes, queue, status, story, usage, work
 
@@ -34,28 +30,3 @@ def test_it_admits_starts_ends_and_meters(teams):
     worker.turn()
     assert status(gang) is Status.FINISHED
     assert usage(gang) == [("nominal", "", 4, NOON, NOON + HOUR / 6)]
-
-
-def changed(row):
-    """Note a change of a workload, as every writer does."""
-    note_changes(lifecycle.CHANGED, [row.uid])
-    return row
-
-
-def holdings():
-    """Return all that is held, metered and told, without what names rows of one run."""
-    from scheduling.models import Placement, UsageInterval  # noqa: PLC0415
-
-    placed = Placement.objects.filter(admission__released_at=None)
-    return {
-        "work": sorted(
-            Workload.objects.values_list("name", "status", "gpus", "pending_reason", "position")
-        ),
-        "placed": sorted(placed.values_list("admission__workload__name", "node", "count")),
-        "metered": sorted(
-            UsageInterval.objects.values_list(
-                *("workload__name", "holding", "lender", "amount", "started_at", "ended_at")
-            ),
-            key=repr,
-        ),
-    }
