@@ -47,6 +47,7 @@ LISTS = {
     "/bills/": ("", "csv"),
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),
+    f"/bills/{MONTH}/summary/": ("", "csv", "json"),
     "/prices/": ("", "csv"),
     "/audit/": ("", "csv"),
     "/account/": ("",),
@@ -69,6 +70,7 @@ LISTS = {
 }
 LISTS_OF_ADMINS = {
     "/people/": ("", "csv"),
+    f"/bills/{MONTH}/close/": ("", "json"),
     "/sources/": ("", "csv"),
     f"/sources/{SOURCE}/": ("", "csv"),
     "/api/v1/sources/": ("",),

@@ -165,4 +165,7 @@ class Laws(TestCase):
         assert {(n.team or "central", n.line): a for n, a in wanted.items()} == amounts()
         assert booked == sum(wanted.values(), Decimal(0)) == 0, "the capacity was the same"
         july = BillingPeriod.objects.get(name=JULY)
-        assert sum(bill.total for bill in july.bills.all()) == july.capacity_cost + july.adjustment_cost
+        assert (
+            sum(bill.total for bill in july.bills.all())
+            == july.capacity_cost + july.adjustment_cost
+        )
