@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 
 from django.db.models import F, QuerySet
 
-from scheduling import lifecycle
+from scheduling import lifecycle, lines
+from scheduling.checks import read_required
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
@@ -14,7 +15,7 @@ from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
-from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line, resized_line
+from scheduling.lines import goes_to
 from scheduling.loader import LIVE, Loaded, growth_key
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 
@@ -69,6 +70,7 @@ class _Application:
         self._rows = _rows()
         self._rows |= {growth_key(uid): row for uid, row in self._rows.items()}
         self._changed_nodes = _changed_nodes(plan, world)
+        self._checks = read_required()
         self._admissions: list[Admission] = []
         self._placements: list[Placement] = []
         self._held: list[Workload] = []
@@ -76,27 +78,23 @@ class _Application:
 
     def evict(self, decision: Evict) -> None:
         """Take the admission back; the backend releases what it holds."""
-        victim = self._rows.get(decision.workload)
+        victim, now = self._rows.get(decision.workload), self._world.now
         preemptor = self._rows.get(decision.preemptor or "")
         right = decision.right.value if decision.right else ""
-        if victim is None or not self._move(
-            victim,
-            Status.PENDING,
-            reason=decision.reason.value,
-            facts={"right": right, "gpus": victim.gpus, **_lost(decision)},
-            other=preemptor,
+        gpus = {"gpus": victim.gpus if victim else 0}
+        facts = {"right": right, **gpus, **_lost(decision), **goes_to(decision)}
+        if (
+            victim is None
+            or victim.version != self._known[decision.workload].version
+            or not lifecycle.evict(victim, decision.reason, at=now, facts=facts, other=preemptor)
         ):
             self.report.stale.append(decision.workload)
             return
-        now = self._world.now
-        lifecycle.stop_admission(victim, at=now, reason=decision.reason.value)
         if preemptor is not None:
-            facts = {"gpus": victim.gpus}
-            lifecycle.tell(
-                preemptor, "preempting", at=now, reason=right, facts=facts, other=victim
-            )
+            kind = "consolidating" if decision.moves_to else "preempting"
+            lifecycle.tell(preemptor, kind, at=now, reason=right, facts=gpus, other=victim)
         self.report.evicted.append(decision.workload)
-        self.report.lines.append(evicted_line(victim, decision, preemptor))
+        self.report.lines.append(lines.evicted_line(victim, decision, preemptor))
 
     def admit(self, decision: Admit) -> None:
         """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
@@ -108,7 +106,7 @@ class _Application:
         gpus = _granted_gpus(known, decision.assignments)
         facts = {
             "queue": known.queue or "",
-            "gpus": gpus_in(known, decision.assignments),
+            "gpus": lines.gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
             **_part_of(known, decision.assignments),
@@ -118,19 +116,22 @@ class _Application:
         if (
             workload is None
             or not untouched
-            or not self._move(workload, Status.ADMITTED, facts=facts, gpus=gpus)
+            or not self._give(workload, known, facts=facts, gpus=gpus)
         ):
             self.report.stale.append(decision.workload)
             return
         if known.reclaimable:  # who starts again, starts all anew
             PodSet.objects.filter(workload=workload).update(finished=0)
         admission = Admission(
-            workload=workload, cluster_queue=known.queue or "", admitted_at=self._world.now
+            workload=workload,
+            cluster_queue=known.queue or "",
+            admitted_at=self._world.now,
+            is_reserved=workload.status == Status.PENDING,
         )
         self._admissions.append(admission)
         self._placements += _placements(admission, known, decision.assignments)
         self.report.admitted.append(decision.workload)
-        self.report.lines.append(admitted_line(workload, known, decision))
+        self.report.lines.append(lines.admitted_line(workload, known, decision))
 
     def resize(self, decision: Grow | Shrink) -> None:
         """Let a running gang have more pods, or let some of its surplus go."""
@@ -154,7 +155,7 @@ class _Application:
             self._tell_taken(workload, preemptor, decision)
         else:
             self._tell_grown(workload, known, after)
-        line = resized_line(workload, known, decision, preemptor)
+        line = lines.resized_line(workload, known, decision, preemptor)
         self.report.resized.append(decision.workload)
         self.report.lines.append(line)
 
@@ -226,7 +227,7 @@ class _Application:
         Placement.objects.filter(admission=admission).delete()
         self._placements += _placements(admission, known, decision.assignments)
         self.report.admitted.append(decision.workload)
-        self.report.lines.append(grown_line(workload, known, decision))
+        self.report.lines.append(lines.grown_line(workload, known, decision))
 
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""
@@ -268,22 +269,17 @@ class _Application:
         holding = Workload.objects.filter(status__in=HOLDING)
         holding.bulk_update(self._growing, ["growth"], batch_size=BATCH)
 
-    def _move(
-        self,
-        workload: Workload,
-        to: Status,
-        *,
-        reason: str = "",
-        facts: Mapping[str, object],
-        other: Workload | None = None,
-        gpus: int | None = None,
+    def _give(
+        self, workload: Workload, known: Known, *, facts: Mapping[str, object], gpus: int
     ) -> bool:
-        known = self._known[str(workload.uid)]
+        """Admit a workload, or reserve for it where checks have still to agree."""
+        now, names = self._world.now, self._checks.of(known.queue or "")
         if workload.version != known.version:
             return False
-        return lifecycle.transition(
-            workload, to, at=self._world.now, reason=reason, facts=facts, other=other, gpus=gpus
-        )
+        if names:
+            told = {**facts, "checks": ", ".join(names)}
+            return lifecycle.reserve(workload, names, at=now, facts=told, gpus=gpus)
+        return lifecycle.transition(workload, Status.ADMITTED, at=now, facts=facts, gpus=gpus)
 
 
 def _lost(decision: Evict | Shrink) -> dict[str, float]:

@@ -24,7 +24,7 @@ from scheduling.engine.snapshot import (
     Snapshot,
     Workload,
 )
-from scheduling.engine.terms import Status
+from scheduling.engine.terms import BlockerCode, Status
 from scheduling.minima import Role, with_minima
 from scheduling.past_use import (
     PAUSE,
@@ -38,6 +38,7 @@ from scheduling.readers import (
     cluster_queue_of,
     device_request_of,
     flavor_of,
+    moving_of,
     node_of,
     patience_of,
     read_cohorts,
@@ -50,6 +51,7 @@ from scheduling.recent import recent
 from scheduling.routes import Doors, blocked, drained, load_doors, resolve_queue
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
+REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
 LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
 
 
@@ -118,6 +120,7 @@ def load(now: datetime | None = None) -> Loaded:
         shapes=recent(now),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
         patience=patience_of(settings),
+        moving=moving_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(
@@ -225,12 +228,14 @@ def _workload(
         why = blocked(row.namespace, route, doors)
     else:
         queue, why = "", ""
+    if admission is None and row.gates:
+        why = BlockerCode.GATED.value
     workload = Workload(
         key=str(row.uid),
         name=f"{row.namespace}/{row.name}",
         queue=queue or None,
         priority=row.priority,
-        created_at=row.created_at.timestamp(),
+        created_at=(row.queued_at or row.created_at).timestamp(),
         pod_sets=tuple(_as_admitted(_pod_set(pod_set), placements) for pod_set in pod_sets),
         admission=_admission(admission, placements) if admission else None,
         releasing=admission is not None and admission.evicted_at is not None,
@@ -244,6 +249,8 @@ def _workload(
         reclaimable={p.name: p.finished for p in pod_sets if p.finished},
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,
+        not_before=row.requeue_at.timestamp() if row.requeue_at else None,
+        mends=row.on_node_loss != REQUEUE,
     )
     return with_minima(workload, row.min_member, row.role_minima, roles_of(pod_sets))
 

@@ -11,6 +11,7 @@ from scheduling.engine.ordering import queue_order
 from scheduling.engine.partial import smallest
 from scheduling.engine.plan import Blocker, Hold, Move
 from scheduling.engine.reservations import elder_from, starves_at
+from scheduling.engine.rests import rest_of
 from scheduling.engine.rivals import Rivals
 from scheduling.engine.shapes import Form, form_of
 from scheduling.engine.snapshot import Reservation, Workload
@@ -38,6 +39,8 @@ class Holds:
         """
         state = self._state
         for key in sorted(state.blocked):
+            rest = rest_of(state.workloads[key])
+            self.instants += [] if rest is None else [rest]
             yield Hold(key, *blocked(state.workloads[key]))
         for workload in queue_order(state.workloads[key] for key in state.unmanaged):
             yield Hold(workload.key, *self._explain(workload))

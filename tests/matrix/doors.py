@@ -92,6 +92,8 @@ BILL_OF_IA = "login 404 404 404 200 200 200"  # ian is no lead
 EDITORS = "login 403 403 403 403 403 200"  # 403 whether the object is there or not
 PRICERS = "login 403 403 403 200 403 200"
 ONLY_POST = "405"
+NO_STREAM = "login 204 204 204 204 204 204"  # a synchronous server cannot keep one open
+STREAM_OF_DATOS = "login 404 404 204 204 204 204"
 
 PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
@@ -99,6 +101,11 @@ PAGES = (
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
     door("", "/", SIGNED_IN, allowed=LEDGER),
+    door("search/", f"/search/?q={ZEBU[:3]}", SIGNED_IN),
+    door("search/", "/search/?q=", SIGNED_IN),
+    door("events/", "/events/?topics=capacity", NO_STREAM),
+    door("events/", f"/events/?topics=workload:{ZEBU_RUNS}", STREAM_OF_DATOS),
+    door("events/", "/events/?topics=nonsense", "login 400 400 400 400 400 400"),
     door("charts/quota-use/", "/charts/quota-use/", SIGNED_IN),
     door("charts/quota-use/", f"/charts/quota-use/?queue={ZEBU}", SIGNED_IN),
     door("charts/borrowed/", "/charts/borrowed/", SIGNED_IN),
