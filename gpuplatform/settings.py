@@ -247,6 +247,15 @@ ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
 # How long a gang that lost pods with a node keeps its place; 0: not at all, negative: for ever.
 GANG_GRACE_S = float(env("GANG_GRACE_S", "60"))
+# How long all pods of a gang may take to be ready, and to be so again; 0 or less: for ever. Who is
+# not rests 60 s, 120 s, 240 s ... and is tried again; after so many times it is deactivated
+# (empty: never). Its place among its equals is then as old as the eviction, or as the submission.
+PODS_READY_TIMEOUT_S = float(env("PODS_READY_TIMEOUT_S", "1800"))
+PODS_READY_RECOVERY_S = float(env("PODS_READY_RECOVERY_S", str(PODS_READY_TIMEOUT_S)))
+REQUEUE_BASE_S = float(env("REQUEUE_BASE_S", "60"))
+REQUEUE_MAX_S = float(env("REQUEUE_MAX_S", "3600"))
+REQUEUE_LIMIT = int(env("REQUEUE_LIMIT")) if env("REQUEUE_LIMIT") else None
+REQUEUE_TIMESTAMP = env("REQUEUE_TIMESTAMP", "Eviction")  # or Creation
 # Pods without GPUs never take what goes with free GPUs, or only come to GPU nodes last.
 KEEP_CPU_FOR_GPUS = env_bool("KEEP_CPU_FOR_GPUS")
 # How long a gang waits before nodes that empty are held for it, in seconds; negative: for ever.

@@ -13,7 +13,13 @@ from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
 from scheduling.engine.moving import Moving
 from scheduling.engine.patience import PATIENT, Patience
-from scheduling.engine.queue_rules import KUEUE_SEARCH, UNPROTECTED, Fungibility, MinimumRuntime
+from scheduling.engine.queue_rules import (
+    KUEUE_SEARCH,
+    UNPROTECTED,
+    Fungibility,
+    LocalQueue,
+    MinimumRuntime,
+)
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     DeviceLocality,
@@ -248,19 +254,20 @@ class Workload:
 
     ``queue`` None: outside every queue; placed without quota, never preempts nor is preempted.
     ``blocked`` is the code of a reason, known from the rows, that keeps it out of the cycle
-    (missing or stopped local queue, foreign namespace), or ""; running work gets no more then.
-    ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
+    (missing queue, foreign namespace), or ""; running work gets no more then. ``not_before``: it
+    is not to be looked at before this instant (:mod:`rests`).
+    ``releasing``: evicted, but its pods still stand; quota and nodes are held.
     ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
     ``last_checkpoint_at``: up to when its progress is safe; None: since its start nothing is.
     ``reclaimable``: pods by pod set that have finished and give their quota back already.
-    ``replaces``: the key of the running workload that this one is a grown copy of; it asks for
-    the difference only, and takes its place in the moment of admission (``admission.md`` K37).
+    ``replaces``: the running workload that this one is a grown copy of; it asks for the
+    difference only, and takes its place when it is admitted (``admission.md`` K37).
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
-    ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
-    ``part_of``: the key of the running gang from which these pods were taken; "": own work.
-    ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
-    save what it has, None: it does not say. Neither decides anything (``widening.py``).
+    ``duration_s``: how long one run takes, declared or estimated; None: nobody knows. ``part_of``:
+    the running gang from which these pods were taken; "": own work.
+    ``mends``: what it loses with a node is looked for elsewhere; else the whole gang waits again.
+    ``stateless``, ``checkpoint_interval_s``: what it has to lose, and how often it saves it.
     """
 
     key: str
@@ -284,6 +291,8 @@ class Workload:
     part_of: str = ""
     stateless: bool = False
     checkpoint_interval_s: float | None = None
+    not_before: float | None = None
+    mends: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,20 +350,6 @@ class Memory:
     reservations: tuple[Reservation, ...] = ()
     absent: Mapping[str, float] = field(default_factory=dict)
     machines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LocalQueue:
-    """A project's door to a ClusterQueue.
-
-    ``consumption`` is its decayed usage, weighted, where nobody remembers it for the snapshot:
-    with :attr:`Snapshot.usage_decay` it is worked out from the memory and ``fair_weight``.
-    """
-
-    name: str
-    cluster_queue: str
-    consumption: float = 0.0
-    fair_weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

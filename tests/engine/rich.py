@@ -7,13 +7,12 @@ from random import Random
 from scheduling.engine.machines import CPU, GPU, MEMORY, Flavor, Node, Taint, Toleration, Topology
 from scheduling.engine.moving import Moving
 from scheduling.engine.patience import Patience
-from scheduling.engine.queue_rules import MinimumRuntime
+from scheduling.engine.queue_rules import LocalQueue, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     FlavorQuotas,
     FlavorResource,
-    LocalQueue,
     PodSet,
     Preemption,
     Quota,

@@ -64,7 +64,7 @@ def details(platform):
 def test_a_page_is_there_when_there_is_nothing_yet(ada, signed_in, name):
     answer = signed_in(ada).get(reverse(name))
     assert answer.status_code == 200
-    assert "<h1>" in answer.text
+    assert "<h1" in answer.text
 
 
 @pytest.mark.parametrize("name", BEGINNINGS)
