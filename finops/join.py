@@ -1,9 +1,9 @@
 """The nightly join: what sources say, and our own metering, become the drafts of bills.
 
-It looks at the rows only: days that are due are loaded, each in a transaction of its own, and a day
-that was loaded takes ``rebuilt_at`` off the drafts it touches in that same transaction. Whatever
-is out of date is then made anew. So it may die at any point and be run again, by anybody, twice
-at a time: the bills are those of a run that nobody disturbed.
+It looks at the rows only: days that are due are loaded, each in a transaction of its own, and a
+day that was loaded takes ``rebuilt_at`` off the drafts it touches in that same transaction.
+Whatever is out of date is then made anew. So it may die at any point and be run again, by
+anybody, twice at a time: the bills are those of a run that nobody disturbed.
 """
 
 import logging
