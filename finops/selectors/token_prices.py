@@ -148,7 +148,6 @@ def _real(memo: Mapping[str, Any] | None, name: str) -> Decimal | None:
 def _charged(now: datetime) -> dict[str, Decimal]:
     """Return by model what LiteLLM logged for a million tokens of the last month."""
     rows = TokenRow.objects.filter(
-        source__enabled=True,
         at__gte=now - LATELY,
         at__lt=now,
         failed=False,
