@@ -3,6 +3,7 @@
 import os
 import re
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import dj_database_url
@@ -234,6 +235,12 @@ SPECTACULAR_SETTINGS = {
 # ---- the product's own knobs -----------------------------------------------------------------
 CURRENCY = env("CURRENCY", "EUR")
 BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
+INVOICE_PREFIX = env("INVOICE_PREFIX", "GPU")  # of the numbers: GPU-2026-000001
+PLATFORM_COST_CENTER = env("PLATFORM_COST_CENTER", "platform")  # what postings credit
+# What late data must change on some line of a closed month before it is booked.
+ADJUSTMENT_THRESHOLD = Decimal(env("ADJUSTMENT_THRESHOLD", "0.50"))
+# What the cluster that we schedule is called where others count its cost.
+CLUSTER_NAME = env("CLUSTER_NAME", "")
 # Refuse what can never run at submit time, or accept it as blocked with the same reasons.
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
@@ -255,6 +262,9 @@ KEEP_CPU_FOR_GPUS = env_bool("KEEP_CPU_FOR_GPUS")
 # How large it is at least, in GPUs (in pods where it asks for none).
 STARVATION_TIMEOUT_S = env("STARVATION_TIMEOUT_S", "3600")
 RESERVATION_MIN_GPUS = env("RESERVATION_MIN_GPUS", "2")
+# Whether running gangs are moved so that a blocked one fits, and how many GPU-hours of progress
+# each such move may throw away in all; unset: nobody moves, negative: any.
+CONSOLIDATION_GPU_HOURS = env("CONSOLIDATION_GPU_HOURS")
 # Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
 # host is ever called, whatever address somebody enters.
 SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]

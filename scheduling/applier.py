@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 
 from django.db.models import F, QuerySet
 
-from scheduling import lifecycle
+from scheduling import lifecycle, lines
 from scheduling.checks import read_required
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
@@ -15,7 +15,7 @@ from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
-from scheduling.lines import admitted_line, evicted_line, gpus_in, grown_line, resized_line
+from scheduling.lines import goes_to
 from scheduling.loader import LIVE, Loaded, growth_key
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 
@@ -81,26 +81,20 @@ class _Application:
         victim, now = self._rows.get(decision.workload), self._world.now
         preemptor = self._rows.get(decision.preemptor or "")
         right = decision.right.value if decision.right else ""
+        gpus = {"gpus": victim.gpus if victim else 0}
+        facts = {"right": right, **gpus, **_lost(decision), **goes_to(decision)}
         if (
             victim is None
             or victim.version != self._known[decision.workload].version
-            or not lifecycle.evict(
-                victim,
-                decision.reason,
-                at=now,
-                facts={"right": right, "gpus": victim.gpus, **_lost(decision)},
-                other=preemptor,
-            )
+            or not lifecycle.evict(victim, decision.reason, at=now, facts=facts, other=preemptor)
         ):
             self.report.stale.append(decision.workload)
             return
         if preemptor is not None:
-            facts = {"gpus": victim.gpus}
-            lifecycle.tell(
-                preemptor, "preempting", at=now, reason=right, facts=facts, other=victim
-            )
+            kind = "consolidating" if decision.moves_to else "preempting"
+            lifecycle.tell(preemptor, kind, at=now, reason=right, facts=gpus, other=victim)
         self.report.evicted.append(decision.workload)
-        self.report.lines.append(evicted_line(victim, decision, preemptor))
+        self.report.lines.append(lines.evicted_line(victim, decision, preemptor))
 
     def admit(self, decision: Admit) -> None:
         """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
@@ -112,7 +106,7 @@ class _Application:
         gpus = _granted_gpus(known, decision.assignments)
         facts = {
             "queue": known.queue or "",
-            "gpus": gpus_in(known, decision.assignments),
+            "gpus": lines.gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
             **_part_of(known, decision.assignments),
@@ -137,7 +131,7 @@ class _Application:
         self._admissions.append(admission)
         self._placements += _placements(admission, known, decision.assignments)
         self.report.admitted.append(decision.workload)
-        self.report.lines.append(admitted_line(workload, known, decision))
+        self.report.lines.append(lines.admitted_line(workload, known, decision))
 
     def resize(self, decision: Grow | Shrink) -> None:
         """Let a running gang have more pods, or let some of its surplus go."""
@@ -161,7 +155,7 @@ class _Application:
             self._tell_taken(workload, preemptor, decision)
         else:
             self._tell_grown(workload, known, after)
-        line = resized_line(workload, known, decision, preemptor)
+        line = lines.resized_line(workload, known, decision, preemptor)
         self.report.resized.append(decision.workload)
         self.report.lines.append(line)
 
@@ -233,7 +227,7 @@ class _Application:
         Placement.objects.filter(admission=admission).delete()
         self._placements += _placements(admission, known, decision.assignments)
         self.report.admitted.append(decision.workload)
-        self.report.lines.append(grown_line(workload, known, decision))
+        self.report.lines.append(lines.grown_line(workload, known, decision))
 
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""

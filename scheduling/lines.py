@@ -42,7 +42,15 @@ def grown_line(workload: Workload, known: Known, decision: Admit) -> str:
 def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
     """Return who lost its admission, why and for whom."""
     cause = f" for {preemptor}" if preemptor else ""
+    if decision.moves_to:
+        return f"moves {victim} to {goes_to(decision)['moves_to']}{cause}"
     return f"evicted {victim} ({decision.right or decision.reason}){cause}"
+
+
+def goes_to(decision: Evict) -> dict[str, str]:
+    """Return where a workload that is moved starts again, as a fact of its event."""
+    names = {name for assignment in decision.moves_to for name in assignment.nodes}
+    return {"moves_to": node_range(names)} if names else {}
 
 
 def resized_line(

@@ -38,6 +38,7 @@ from scheduling.readers import (
     cluster_queue_of,
     device_request_of,
     flavor_of,
+    moving_of,
     node_of,
     patience_of,
     read_cohorts,
@@ -119,6 +120,7 @@ def load(now: datetime | None = None) -> Loaded:
         shapes=recent(now),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
         patience=patience_of(settings),
+        moving=moving_of(settings),
     )
     previous_at = last_cycle.at if last_cycle else None
     return Loaded(

@@ -251,6 +251,8 @@ class WorkloadSerializer(WorkloadRowSerializer):
     @extend_schema_field(MemberEndSerializer(many=True))
     def get_members(self, row: Workload) -> Any:
         """Return the pods of the admission now held, or of the last one, that are over."""
+        if not any(event.kind.startswith("member_") for event in row.events.all()):
+            return []
         ends = MemberEnd.objects.filter(admission__workload=row).order_by("-at", "-id")
         return MemberEndSerializer(ends[:MOST_MEMBERS], many=True).data
 

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from finops.loader import Promised, has_facts, promised, staleness
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy
-from finops.words import IDLE_KINDS, USE_KINDS
+from finops.words import CAPACITY_KINDS, IDLE_KINDS, USE_KINDS
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
 from queues.access import Actor
@@ -120,8 +120,8 @@ class MonthView:
 
     @property
     def sums_match(self) -> bool:
-        """Return whether the bills add up to the cost of the capacity, to the cent."""
-        return self.figures.total == self.period.capacity_cost
+        """Return whether the bills add up to what everything cost, to the cent."""
+        return self.figures.total == self.period.total_cost
 
     @property
     def is_stale(self) -> bool:
@@ -339,7 +339,7 @@ def _figures(lines: Iterable[BillLine]) -> Figures:
         amounts[_column(line.kind)] += line.amount
         if line.kind in USE_KINDS:
             used += line.quantity or 0
-        else:
+        elif line.kind in CAPACITY_KINDS:
             # Loan income shows as positive hours what is given back to the lenders.
             idle += (line.quantity or 0) * (-1 if line.kind == "loan_income" else 1)
     return Figures(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from scheduling.engine.decay import Consumed, Decayed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
+from scheduling.engine.moving import Moving
 from scheduling.engine.patience import PATIENT, Patience
 from scheduling.engine.queue_rules import (
     KUEUE_SEARCH,
@@ -57,10 +58,7 @@ NOTHING = Quota(nominal=0)
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Queues that lend to each other; cohorts form a tree by ``parent``.
-
-    ``fairness`` counts at the root of a tree alone.
-    """
+    """Queues that lend to each other, a tree by ``parent``. ``fairness`` counts at its root."""
 
     name: str
     parent: str | None = None
@@ -190,10 +188,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Subgroups:
-    """A role in parts of ``size`` pods each, of which ``minimum`` must be whole to start.
-
-    A part that stands at all stands whole.
-    """
+    """A role in parts of ``size`` pods, ``minimum`` of them whole to start; each whole or none."""
 
     size: int
     minimum: int
@@ -304,7 +299,8 @@ class Workload:
 class Claim:
     """Capacity freed for a preemptor and kept for it until ``expires_at``.
 
-    ``assignments`` is where the preemptor is going to stand.
+    ``assignments`` is where it is going to stand. A claim with its own workload among the
+    ``victims`` is that of work that is being moved: it leaves, and comes back there.
     """
 
     workload: str
@@ -374,7 +370,8 @@ class Snapshot:
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
     ``gang_grace_s``: how long gangs that lost a node keep their place; negative: for ever.
     ``keeps_for_gpus``: pods that ask for no GPU get of a GPU node only what its free GPUs do not
-    need; else they come to such nodes last.
+    need; else they come to such nodes last. ``moving``: how much running work may be moved so
+    that a blocked gang fits; None: none.
     """
 
     now: float
@@ -393,3 +390,4 @@ class Snapshot:
     patience: Patience = PATIENT
     shapes: tuple[Recent, ...] = ()
     keeps_for_gpus: bool = False
+    moving: Moving | None = None

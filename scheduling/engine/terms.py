@@ -80,6 +80,9 @@ class EvictionReason(StrEnum):
     CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
     LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
     DEACTIVATED = "Deactivated"
+    CONSOLIDATED = (
+        "Consolidated"  # it moves so that a gang fits, and its new nodes are kept (ours)
+    )
     OUTGROWN = "Outgrown"  # it took back what it had given back, and that is gone (T5, ours)
 
 
