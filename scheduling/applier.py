@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from scheduling import lifecycle, lines
 from scheduling.checks import read_required
@@ -18,6 +18,7 @@ from scheduling.engine.terms import Status
 from scheduling.lines import goes_to
 from scheduling.loader import LIVE, Loaded, growth_key
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
+from scheduling.shrinking import trim
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 BATCH = 200  # rows per statement: SQLite bounds the parameters of one
@@ -323,16 +324,7 @@ def trim_placements(world: Loaded) -> None:
                 placed = Placement.objects.filter(
                     admission=world.admissions[work.key], pod_set=assignment.pod_set
                 )
-                _trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
-
-
-def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
-    placed.exclude(node__in=left).delete()
-    for row in placed:
-        if row.count != left[row.node]:
-            row.count = left[row.node]
-            row.devices = row.devices[: row.count]
-            row.save(update_fields=["count", "devices"])
+                trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
 
 
 def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
