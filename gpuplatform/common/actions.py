@@ -40,6 +40,8 @@ SENTENCES: Mapping[str, str | Promise] = {
     "billing_period.reviewed": _("Month reviewed"),
     "billing_period.sent_back": _("Month sent back"),
     "cluster_queue.shared_by_weight": _("Quota given by weight"),
+    "cost_mapping.ended": _("Mapping ended"),
+    "cost_mapping.set": _("Mapping set"),
     "membership.removed": _("Member removed"),
     "membership.set": _("Member's role set"),
     "platform_role.granted": _("Platform role granted"),

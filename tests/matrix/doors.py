@@ -11,7 +11,7 @@ from typing import Any
 
 from django.urls import get_resolver
 
-from tests.matrix.world import MONTH, PRICE_ID, SOURCE, SOURCE_DAY, uid, word
+from tests.matrix.world import MAPPING_ID, MONTH, PRICE_ID, SOURCE, SOURCE_DAY, uid, word
 
 PEOPLE = ("anonymous", "eve", "ian", "lea", "fin", "aud", "ada")
 READERS_OF_ALL = ("fin", "aud", "ada")
@@ -53,12 +53,14 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        return "/bills/" in self.path or "/prices/" in self.path
+        return "/bills/" in self.path or self.path.endswith(("/prices/", "/mappings/"))
 
     @property
     def takes_cost_scope(self) -> bool:
         """Return whether reading it takes the scope ``cost:read``."""
-        return self.is_money or ("/sources/" in self.path and "200" in self.answers)
+        return self.is_money or (
+            ("/sources/" in self.path or "/mappings/" in self.path) and "200" in self.answers
+        )
 
     def answer_to(self, who: str) -> str:
         """Return the expected answer."""
@@ -199,6 +201,11 @@ PAGES = (
     door("prices/new/", "/prices/new/", PRICERS),
     door("prices/<pk>/end/", f"/prices/{PRICE_ID}/end/", PRICERS),
     door("prices/calculator/", "/prices/calculator/", OF_DATOS),
+    door("mappings/", "/mappings/", OF_DATOS, files=True),
+    door("mappings/new/", "/mappings/new/", PRICERS),
+    door("mappings/import/", "/mappings/import/", PRICERS),
+    door("mappings/assign/", "/mappings/assign/", ONLY_POST),
+    door("mappings/<pk>/end/", f"/mappings/{MAPPING_ID}/end/", PRICERS),
     door("sources/", "/sources/", OF_READERS, files=True),
     door("sources/new/", "/sources/new/", EDITORS),
     door("sources/<name>/", f"/sources/{SOURCE}/", OF_READERS, files=True),
@@ -276,6 +283,9 @@ REST = (
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
     door(f"{API}topologies/<name>/", "/api/v1/topologies/nowhere/", "401 404 404 404 404 404 404"),
     door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
+    door(f"{API}mappings/", "/api/v1/mappings/", REST_OF_DATOS),
+    door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
+    door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),
     door(f"{API}sources/", "/api/v1/sources/", REST_OF_READERS),
     door(f"{API}sources/<name>/", f"/api/v1/sources/{SOURCE}/", REST_OF_READERS),
     door(f"{API}sources/<name>/days/", f"/api/v1/sources/{SOURCE}/days/", REST_OF_READERS),

@@ -48,6 +48,8 @@ LISTS = {
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),
     "/prices/": ("", "csv"),
+    "/mappings/": ("", "csv"),
+    "/api/v1/mappings/": ("",),
     "/audit/": ("", "csv"),
     "/account/": ("",),
     "/charts/quota-use/": ("",),
@@ -69,6 +71,7 @@ LISTS = {
 }
 LISTS_OF_ADMINS = {
     "/people/": ("", "csv"),
+    "/api/v1/mappings/unmatched/": ("",),
     "/sources/": ("", "csv"),
     f"/sources/{SOURCE}/": ("", "csv"),
     "/api/v1/sources/": ("",),

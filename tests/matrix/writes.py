@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.test.client import MULTIPART_CONTENT
 
 from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
-from tests.matrix.world import MONTH, PRICE_ID, SOURCE, SOURCE_DAY, word
+from tests.matrix.world import MAPPING_ID, MONTH, PRICE_ID, SOURCE, SOURCE_DAY, word
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -54,6 +55,12 @@ class Write:
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
+
+
+def mapping_file(_admin: Client) -> dict[str, Any]:
+    """Return a file of mappings, as a browser sends it."""
+    file = SimpleUploadedFile("mappings.csv", b"kind,value,team\nqueue,cq-new,ia\n")
+    return {"file": file, "reason": REASON}
 
 
 def form_of(path: str, **typed: str) -> Callable[[Client], dict[str, Any]]:
@@ -277,6 +284,23 @@ WRITES = (
         {"reason": REASON},
         f"/prices/{PRICE_ID}/end/",
     ),
+    page(
+        "mappings/new/",
+        "login 403 403 403 ok 403 ok",
+        {"kind": "litellm_team", "value": "team-new", "team": "ia", "reason": REASON},
+    ),
+    page(
+        "mappings/assign/",
+        "login 403 403 403 ok 403 ok",
+        {"kind": "namespace", "value": "ns-new", "team": "ia"},
+    ),
+    page("mappings/import/", "login 403 403 403 ok 403 ok", mapping_file),
+    page(
+        "mappings/<pk>/end/",
+        "login 403 403 403 ok 403 ok",
+        {"reason": REASON},
+        f"/mappings/{MAPPING_ID}/end/",
+    ),
     page("sources/new/", ADMIN, form_of("/sources/new/", name="other", url=AT, cluster="b")),
     page(
         "sources/<name>/edit/",
@@ -374,6 +398,19 @@ WRITES = (
         "401 403 403 403 403 403 ok",
         "",
         path=f"/api/v1/nodes/{NODE}/",
+    ),
+    rest(
+        "POST",
+        "mappings/",
+        "401 403 403 403 ok 403 ok",
+        {"kind": "queue", "value": "cq-new", "team": "ia"},
+    ),
+    rest(
+        "POST",
+        "mappings/<pk>/end/",
+        "401 403 403 403 ok 403 ok",
+        {"reason": REASON},
+        path=f"/api/v1/mappings/{MAPPING_ID}/end/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )
