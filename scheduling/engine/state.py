@@ -396,5 +396,4 @@ class State:
 
     def never(self, workload: Workload) -> bool:
         """Return whether no departure of others can ever let the workload start."""
-        _, blockers = self.explainer.why(self.intern(smallest(self.asking(workload))))
-        return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)
+        return self.explainer.never(self.intern(smallest(self.asking(workload))))
