@@ -1,6 +1,9 @@
 """Django's view of the room."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+from finops.guards import put_up
 
 
 class FinopsConfig(AppConfig):
@@ -9,8 +12,9 @@ class FinopsConfig(AppConfig):
     name = "finops"
 
     def ready(self) -> None:
-        """Put the cost of the month on the overview."""
+        """Put the cost of the month on the overview, and guards around closed months."""
         from finops.tiles import cost_tile  # noqa: PLC0415  # models are not there before
         from gpuplatform.common.pages import register_tile  # noqa: PLC0415
 
         register_tile(cost_tile)
+        post_migrate.connect(put_up, sender=self)

@@ -15,12 +15,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from finops.allocation.encoding import shown_number
+from finops.allocation.encoding import memo_json, shown_number
 from finops.allocation.facts import IdlePolicy as AllocationPolicy
+from finops.corrections import add_adjustment_lines
 from finops.drafts import ContradictionError, Draft, DraftLine, draft
-from finops.loader import OPEN, MonthFacts, first_metered_at, has_facts, load_facts, stale_periods
+from finops.loader import MonthFacts, first_metered_at, has_facts, load_facts, stale_periods
 from finops.models import Bill, BillingPeriod, BillLine, Finding
-from finops.models.bills import IdlePolicy
+from finops.models.bills import DRAFTED, IdlePolicy
 from finops.words import KINDS
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
@@ -32,6 +33,11 @@ CENTRAL = ""
 logger = logging.getLogger(__name__)
 READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
 Amounts = dict[str, dict[str, str]]
+MEMO = ("gpu_hours", "loans", "models", "teams", "tags")  # parts of the memo that are kept
+WRITTEN = (
+    *("capacity_cost", "other_cost", "external_cost", "fixed_cost", "adjustment_cost"),
+    *("capacity_gpu_hours", "rests_on", "memo"),
+)
 
 
 def rebuild_draft(name: str, *, now: datetime | None = None) -> BillingPeriod:
@@ -70,7 +76,7 @@ def rebuild_open(now: datetime | None = None) -> list[BillingPeriod]:
 def rebuild_months(names: Iterable[str], now: datetime | None = None) -> list[BillingPeriod]:
     """Rebuild the months of ``names`` that are open, oldest first; twice is harmless."""
     now = now or clock.now()
-    closed = set(BillingPeriod.objects.exclude(status=OPEN).values_list("name", flat=True))
+    closed = set(BillingPeriod.objects.exclude(status__in=DRAFTED).values_list("name", flat=True))
     rebuilt = []
     for name in sorted(set(names) - closed):
         try:
@@ -96,7 +102,9 @@ def choose_idle_policy(
         period = _ensure_period(_month(name, now))
         before = period.idle_policy
         if policy != before:
-            BillingPeriod.objects.filter(pk=period.pk, status=OPEN).update(idle_policy=policy)
+            BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED).update(
+                idle_policy=policy
+            )
             subject = ("BillingPeriod", name)
             audit.record(
                 actor,
@@ -111,12 +119,23 @@ def choose_idle_policy(
 
 def _rebuild(period: BillingPeriod, now: datetime) -> BillingPeriod:
     # The guarded update makes a second rebuild wait for this one, on both databases.
-    if not BillingPeriod.objects.filter(pk=period.pk, status=OPEN).update(rebuilt_at=now):
+    if not BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED).update(rebuilt_at=now):
         sentence = _("{month} is no longer open.").format(month=period.name)
         raise Rejected([Problem("period", "PERIOD_NOT_OPEN", sentence)])
     period.refresh_from_db()
-    _replace(period, load_facts(period, now))
+    remake(period, now)
     return period
+
+
+def remake(period: BillingPeriod, now: datetime) -> MonthFacts:
+    """Make the bills of a period that the caller has locked; return what they rest on.
+
+    Raises:
+        ContradictionError: metering or prices that cannot both be right.
+    """
+    facts = load_facts(period, now)
+    _replace(period, facts)
+    return facts
 
 
 def _contradiction(asked: Month, error: ContradictionError) -> Rejected:
@@ -153,6 +172,11 @@ def _unsaved(found: Month) -> BillingPeriod:
     )
 
 
+def period_at(now: datetime) -> BillingPeriod:
+    """Return the period of the month that ``now`` falls in; it gets its row if it has none."""
+    return _ensure_period(month_at(now, settings.BILLING_TIME_ZONE))
+
+
 def _ensure_period(found: Month) -> BillingPeriod:
     """Return the period of a month; one that exists keeps the time zone it was made with."""
     wanted = _unsaved(found)
@@ -180,18 +204,39 @@ def _replace(period: BillingPeriod, facts: MonthFacts) -> None:
         )
         for found in made.findings
     )
-    period.capacity_cost = made.total
+    period.capacity_cost = made.sources.capacity
+    period.other_cost = made.sources.other
+    period.external_cost = made.sources.external
+    period.fixed_cost = made.sources.fixed
+    period.adjustment_cost = made.sources.adjustments
     period.capacity_gpu_hours = made.capacity_hours
-    period.save(update_fields=["capacity_cost", "capacity_gpu_hours"])
+    add_adjustment_lines(period)
+    period.rests_on = list(facts.rests_on)
+    memo = memo_json(made.outcome.memo)
+    period.memo = {part: memo[part] for part in MEMO}
+    period.save(update_fields=WRITTEN)
+
+
+def lines_of(period: BillingPeriod, made: Draft) -> dict[str, list[BillLine]]:
+    """Return the lines of each account ("" is the central one) as rows that belong to no bill."""
+    return {
+        team: [_row(period, number, line) for number, line in enumerate(lines, 1)]
+        for team, lines in _by_account(made).items()
+    }
+
+
+def _by_account(made: Draft) -> dict[str, list[DraftLine]]:
+    found: dict[str, list[DraftLine]] = {CENTRAL: []}
+    found |= {team: [] for team in made.teams}
+    for line in made.lines:
+        found[line.key.team].append(line)
+    for lines in found.values():
+        lines.sort(key=lambda line: READING_ORDER.index(line.key.kind))
+    return found
 
 
 def _write_bills(period: BillingPeriod, made: Draft) -> None:
-    lines_by_team: dict[str, list[DraftLine]] = {CENTRAL: []}
-    lines_by_team |= {team: [] for team in made.teams}
-    for line in made.lines:
-        lines_by_team[line.key.team].append(line)
-    for lines in lines_by_team.values():
-        lines.sort(key=lambda line: READING_ORDER.index(line.key.kind))
+    lines_by_team = _by_account(made)
     teams = {team.name: team for team in Team.objects.filter(name__in=lines_by_team)}
     bills = {
         name: Bill(
@@ -204,26 +249,34 @@ def _write_bills(period: BillingPeriod, made: Draft) -> None:
         for name, lines in lines_by_team.items()
     }
     Bill.objects.bulk_create(bills.values())
-    BillLine.objects.bulk_create(
-        _row(bills[name], number, line)
-        for name, lines in lines_by_team.items()
-        for number, line in enumerate(lines, 1)
-    )
+    rows = lines_of(period, made)
+    for name, lines in rows.items():
+        for line in lines:
+            line.bill = bills[name]
+    BillLine.objects.bulk_create(line for lines in rows.values() for line in lines)
 
 
-def _row(bill: Bill, number: int, line: DraftLine) -> BillLine:
+def _row(period: BillingPeriod, number: int, line: DraftLine) -> BillLine:
     return BillLine(
-        bill=bill,
         number=number,
         kind=line.key.kind,
         bucket=line.key.bucket,
+        origin=line.key.origin,
+        cluster=line.key.cluster,
+        namespace=line.key.namespace,
+        cluster_queue=line.key.queue,
         flavor=line.key.flavor,
         lender=line.key.lender,
-        quantity=line.hours,
+        model_group=line.key.model_group,
+        counterparty=line.key.counterparty,
+        ref=line.key.ref,
+        quantity=line.hours if line.unit else None,
+        unit=line.unit,
         unit_price=line.unit_price,
+        hidden=line.key.is_hidden,
         amount=line.amount,
-        currency=bill.period.currency,
-        policy=bill.period.idle_policy,
+        currency=period.currency,
+        policy=period.idle_policy,
     )
 
 

@@ -1,14 +1,14 @@
 """From the one arithmetic of money to the lines a draft shows.
 
-``finops.allocation`` tells lines apart by cluster, namespace and queue; a draft adds up those
-that differ in nothing it shows, and gives every line of idle its GPU-hours. No cent is made or
-moved here: the amounts are sums of the bill's.
+``finops.allocation`` tells lines apart by namespace and queue; a draft adds up those that differ
+in nothing it shows, and gives every line of idle its GPU-hours. What nobody owns keeps the names
+it could be assigned by. No cent is made or moved here: the amounts are sums of the bill's.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import NamedTuple
@@ -16,13 +16,16 @@ from typing import NamedTuple
 from finops.allocation.apportion import apportion
 from finops.allocation.bill import Outcome, chargeback
 from finops.allocation.checks import overlaps
-from finops.allocation.facts import Facts, IdlePolicy, moment
+from finops.allocation.facts import Capacity, Facts, IdlePolicy, Period, Usage, moment
 from finops.allocation.findings import Finding
-from finops.allocation.lines import Line
+from finops.allocation.idle import Where
+from finops.allocation.lines import Line, Sources
+from finops.allocation.memo import FlavorHours
 from finops.allocation.money import HOURS_PLACES, RATE_PLACES, ZERO, exact_sum, round_half_up
+from finops.allocation.places import NOBODYS
 from finops.allocation.timeline import inside, local_date
-from finops.loader import SHARED_OVER_ALL, WHOLE_CLUSTER, MonthFacts
-from finops.words import USE_KINDS
+from finops.loader import MonthFacts
+from finops.words import CAPACITY_KINDS
 
 CENTRAL = ""
 NOTHING = Decimal("0.00")
@@ -42,11 +45,19 @@ class DraftKey(NamedTuple):
 
     team: str
     bucket: str
+    origin: str
     kind: str
+    cluster: str
+    namespace: str
+    queue: str
     flavor: str
     lender: str
+    model_group: str
+    counterparty: str
+    ref: str
     unit_price: Fraction | None
-    pool: str
+    pool: Where
+    is_hidden: bool
 
 
 @dataclass(slots=True)
@@ -55,13 +66,14 @@ class DraftLine:
 
     key: DraftKey
     quantity: Fraction = ZERO
+    unit: str = ""
     amount: Decimal = NOTHING
     exact: Fraction = ZERO
     days: dict[date, Decimal] = field(default_factory=lambda: defaultdict(lambda: NOTHING))
 
     @property
     def hours(self) -> Decimal:
-        """GPU-hours as a bill shows them."""
+        """The quantity as a bill shows it: GPU-hours, or what ``unit`` says."""
         return round_half_up(self.quantity, HOURS_PLACES)
 
     @property
@@ -80,6 +92,12 @@ class Draft:
     by_queue: Mapping[str, Mapping[str, Decimal]]  # team -> queue -> cost of use
     findings: tuple[Finding, ...]
     capacity_hours: Decimal
+    outcome: Outcome
+
+    @property
+    def sources(self) -> Sources:
+        """The five totals that the lines add up to."""
+        return self.outcome.sources
 
     @property
     def total(self) -> Decimal:
@@ -101,7 +119,7 @@ def draft(month: MonthFacts, idle: IdlePolicy) -> Draft:
     _refuse_overlaps(facts)
     outcome = chargeback(facts, by_day=True)
     unpriced = {flavor for _, flavor in month.unpriced}
-    lines = _merged(outcome, unpriced, _only_prices(facts, unpriced))
+    lines = _merged(outcome, unpriced, _only_prices(facts, unpriced), month.cluster)
     _give_idle_its_hours(outcome, lines)
     _give_idle_its_days(outcome, lines)
     capacity = exact_sum(row.capacity for row in outcome.memo.gpu_hours)
@@ -109,8 +127,13 @@ def draft(month: MonthFacts, idle: IdlePolicy) -> Draft:
         lines=tuple(lines),
         teams=tuple(team.id for team in facts.teams),
         by_queue=_by_queue(outcome),
-        findings=(*_unpriced(month), *(_shown(found, idle) for found in outcome.findings)),
+        findings=(
+            *month.findings,
+            *_unpriced(month),
+            *(_shown(one, month) for one in outcome.findings),
+        ),
         capacity_hours=round_half_up(capacity, HOURS_PLACES),
+        outcome=outcome,
     )
 
 
@@ -127,14 +150,16 @@ def _refuse_overlaps(facts: Facts) -> None:
 
 # ---- lines -------------------------------------------------------------------------------------
 def _merged(
-    outcome: Outcome, unpriced: set[str], only_prices: Mapping[str, Fraction]
+    outcome: Outcome, unpriced: set[str], only_prices: Mapping[Where, Fraction], own: str
 ) -> list[DraftLine]:
     found: dict[DraftKey, DraftLine] = {}
     for line in outcome.lines:
-        key = _key(line, unpriced)
-        if key.unit_price is None and line.key.unit_price is None:
+        key = _key(line, unpriced, own)
+        is_idle = key.kind in CAPACITY_KINDS
+        if is_idle and key.unit_price is None and line.key.unit_price is None:
             key = key._replace(unit_price=only_prices.get(key.pool))
         into = found.setdefault(key, DraftLine(key))
+        into.unit = into.unit or line.unit or ("gpu_hours" if is_idle else "")
         into.quantity += line.quantity
         into.amount += line.amount
         into.exact += line.exact
@@ -143,29 +168,36 @@ def _merged(
     return list(found.values())
 
 
-def _key(line: Line, unpriced: set[str]) -> DraftKey:
+def _key(line: Line, unpriced: set[str], own: str) -> DraftKey:
     name, key = line.account.name, line.key
     price = None if key.unit_price is None else Fraction(key.unit_price)
-    is_idle = line.origin != "direct"
+    is_nobodys = line.account in NOBODYS
     return DraftKey(
         team=CENTRAL if line.account.is_bucket else name,
         bucket=name if line.account.is_bucket else "",
+        origin=line.origin,
         kind=_kind(line),
-        # Where each flavor is a pool of its own, the pool's name is the flavor's.
-        flavor=key.cluster if is_idle else key.flavor,
+        cluster="" if key.cluster == own else key.cluster,
+        namespace=key.namespace if is_nobodys else "",
+        queue=key.queue if is_nobodys else "",
+        flavor=key.flavor,
         lender=key.queue if key.line_type == "loan_income" else key.lender,
+        model_group=key.model_group,
+        counterparty=key.counterparty,
+        ref=key.ref,
         unit_price=None if not price and key.flavor in unpriced else price,
-        pool=key.cluster,
+        pool=Where(key.cluster, key.flavor),
+        is_hidden=line.is_hidden,
     )
 
 
-def _only_prices(facts: Facts, unpriced: set[str]) -> dict[str, Fraction]:
+def _only_prices(facts: Facts, unpriced: set[str]) -> dict[Where, Fraction]:
     """Return by pool the price of all its GPU-hours, where it is one and the same."""
-    flavors: dict[str, set[str]] = defaultdict(set)
-    for capacity in facts.capacity:
-        flavors[capacity.cluster].add(capacity.flavor)
-    for use in facts.usage:
-        flavors[use.cluster].add(use.flavor)
+    flavors: dict[Where, set[str]] = defaultdict(set)
+    rows: tuple[Capacity | Usage, ...] = (*facts.capacity, *facts.usage)
+    for row in rows:
+        flavors[Where(row.cluster, "")].add(row.flavor)
+        flavors[Where(row.cluster, row.flavor)].add(row.flavor)
     found = {}
     for pool, names in flavors.items():
         prices = {
@@ -179,7 +211,8 @@ def _only_prices(facts: Facts, unpriced: set[str]) -> dict[str, Fraction]:
 
 
 def _kind(line: Line) -> str:
-    if line.key.line_type == "gpu_direct" and not line.key.queue:
+    is_metered = bool(line.key.flavor)  # a row of OpenCost names none, and no queue either
+    if line.key.line_type == "gpu_direct" and is_metered and not line.key.queue:
         return "unmanaged"
     return line.key.line_type
 
@@ -197,9 +230,9 @@ def _by_queue(outcome: Outcome) -> dict[str, dict[str, Decimal]]:
 def _give_idle_its_hours(outcome: Outcome, lines: Iterable[DraftLine]) -> None:
     """Give lines of idle their part of the pool's unused GPU-hours, in proportion to money."""
     is_owned = outcome.facts.policy.idle in {"owner", "owner_net"}
-    pools: dict[str, list[DraftLine]] = defaultdict(list)
+    pools: dict[Where, list[DraftLine]] = defaultdict(list)
     for line in lines:
-        if line.key.kind not in USE_KINDS and not line.quantity:
+        if line.key.kind in CAPACITY_KINDS and not line.quantity:
             pools[line.key.pool].append(line)
     for pool, found in pools.items():
         if is_owned:
@@ -208,8 +241,19 @@ def _give_idle_its_hours(outcome: Outcome, lines: Iterable[DraftLine]) -> None:
             _by_money(_unused(outcome, pool), found)
 
 
-def _unused(outcome: Outcome, pool: str) -> Fraction:
-    return exact_sum(row.idle for row in outcome.memo.gpu_hours if row.cluster == pool)
+def _unused(outcome: Outcome, pool: Where) -> Fraction:
+    if not pool.flavor:
+        rows = outcome.memo.gpu_hours
+        return exact_sum(row.idle for row in rows if row.cluster == pool.cluster)
+    return exact_sum(row.capacity - row.used for row in _metered(outcome, pool))
+
+
+def _metered(outcome: Outcome, pool: Where) -> list[FlavorHours]:
+    return [
+        row
+        for row in outcome.memo.metering
+        if row.cluster == pool.cluster and pool.flavor in {row.flavor, ""}
+    ]
 
 
 def _by_money(hours: Fraction, lines: list[DraftLine]) -> None:
@@ -218,9 +262,9 @@ def _by_money(hours: Fraction, lines: list[DraftLine]) -> None:
         line.quantity = hours * line.exact / total if total else ZERO
 
 
-def _by_metering(outcome: Outcome, pool: str, lines: list[DraftLine]) -> None:
+def _by_metering(outcome: Outcome, pool: Where, lines: list[DraftLine]) -> None:
     """Under owner policies what is left is in nobody's quota, or beyond capacity."""
-    metered = [row for row in outcome.memo.metering if row.cluster == pool]
+    metered = _metered(outcome, pool)
     for line in lines:
         if line.key.kind == "idle":
             line.quantity = exact_sum(row.unquota for row in metered)
@@ -229,19 +273,43 @@ def _by_metering(outcome: Outcome, pool: str, lines: list[DraftLine]) -> None:
 
 
 def _give_idle_its_days(outcome: Outcome, lines: Iterable[DraftLine]) -> None:
-    """Lines of use know their days; idle falls as its pool's does, else on the last day."""
+    """Lines of use know their days; idle falls as its pool's does, tokens as they were asked for.
+
+    What is left falls in equal parts on all days, but for capacity, which falls on the last.
+    """
+    period = outcome.facts.period
+    asked = _token_days(outcome.facts)
+    every = dict.fromkeys(_days(period), Fraction(1))
+    last = {local_date(period, period.end - 1): Fraction(1)}
     for line in lines:
         if line.days:
             continue
-        weights = {
-            day: max(ZERO, Fraction(amount))
-            for day, amount in outcome.idle_by_day.get(line.key.pool, {}).items()
-        }
-        if any(weights.values()):
-            line.days.update(apportion(line.amount, weights))
+        if line.key.kind in CAPACITY_KINDS:
+            weights = _idle_days(outcome, line.key.pool) or last
         else:
-            period = outcome.facts.period
-            line.days[local_date(period, period.end - 1)] = line.amount
+            weights = (asked if line.unit == "tokens" else {}) or every
+        line.days.update(apportion(line.amount, weights))
+
+
+def _idle_days(outcome: Outcome, pool: Where) -> dict[date, Fraction]:
+    days = outcome.idle_by_day.get(pool) or outcome.idle_by_day.get(Where(pool.cluster, ""), {})
+    weights = {day: max(ZERO, Fraction(amount)) for day, amount in days.items()}
+    return weights if any(weights.values()) else {}
+
+
+def _days(period: Period) -> Iterator[date]:
+    day, last = local_date(period, period.start), local_date(period, period.end - 1)
+    while day <= last:
+        yield day
+        day += timedelta(days=1)
+
+
+def _token_days(facts: Facts) -> dict[date, Fraction]:
+    found: dict[date, Fraction] = defaultdict(lambda: ZERO)
+    for row in facts.tokens:
+        if row.spend and facts.period.start <= row.instant < facts.period.end:
+            found[local_date(facts.period, row.instant)] += row.spend
+    return dict(found)
 
 
 # ---- findings ----------------------------------------------------------------------------------
@@ -252,10 +320,11 @@ def _unpriced(month: MonthFacts) -> Iterator[Finding]:
         yield Finding("unpriced", "critical", subject, {"gpu_hours": hours})
 
 
-def _shown(found: Finding, idle: IdlePolicy) -> Finding:
-    """Return a finding that names a flavor where its pool is one, and no cluster."""
-    subject = dict(found.subject)
-    pool = subject.pop("cluster", WHOLE_CLUSTER)
-    if pool and idle not in SHARED_OVER_ALL:
-        subject["flavor"] = pool
+def _shown(found: Finding, month: MonthFacts) -> Finding:
+    """Return a finding that names no cluster where it is the one that we schedule."""
+    subject = {
+        name: text
+        for name, text in found.subject.items()
+        if (name, text) != ("cluster", month.cluster)
+    }
     return Finding(found.code, found.level, subject, found.numbers, found.cause)

@@ -1,75 +1,87 @@
-"""Rows of metering and prices to the facts of a bill, in a fixed number of queries."""
+"""Everything a bill rests on, from rows to facts: metering, prices, mappings, sources."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, cast
 
-from django.db.models import BooleanField, Exists, ExpressionWrapper, F, Min, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
 
+from finops import mapping_facts, source_facts
 from finops.allocation.facts import (
-    Capacity,
+    AccountingMode,
     Facts,
     IdlePolicy,
-    Instant,
-    Mapping,
     Period,
     Policy,
-    Quota,
-    Usage,
+    UsageSource,
     instant,
     moment,
 )
+from finops.allocation.facts import Price as PriceFact
 from finops.allocation.facts import (
     Team as TeamFact,
 )
-from finops.allocation.money import HOURS_PLACES, ZERO, round_half_up
+from finops.allocation.findings import Finding
+from finops.allocation.money import HOURS_PLACES, ZERO, exact, round_half_up
+from finops.allocation.ownership import Owners, marks_of_iron, marks_of_usage
+from finops.allocation.places import IDLE_NAMESPACE, Account
 from finops.allocation.timeline import InForce, Slots, edges, hours
+from finops.metered_facts import (
+    GPU,
+    capacity_facts,
+    gpu_rows,
+    quota_fact,
+    quota_facts,
+    rows_inside,
+    usage_facts,
+)
 from finops.models import BillingPeriod, Price
-from finops.models.prices import PriceUnit
-from finops.price_facts import end_of, free_fillers, price_facts, unpriced
+from finops.models import Mapping as DatedMapping
+from finops.models.bills import DRAFTED
+from finops.models.prices import BILLED_UNITS
+from finops.models.sources import Plane
+from finops.price_facts import free_fillers, price_facts, unpriced
 from finops.specs import NodeShape
-from queues.models import ClusterQueue, Cohort, Namespace, ResourceFlavor, Team
+from queues.models import ClusterQueue, ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
-GPU = "nvidia.com/gpu"
-OPEN = "open"
-WHOLE_CLUSTER = ""  # the pool of what is shared over all flavors
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
-TEAM_MARK = "team"  # of a run: the team that metering wrote down
 MILLICORES = 1000
 GIB = 1024**3
-Row = TypeVar("Row", CapacityInterval, QuotaInterval, UsageInterval)
+# Choices of a policy that are numbers, and those that are words.
+NUMBERS = ("borrow_surcharge", "lender_credit")
+WORDS = ("idle_scope", "idle_basis", "preempted", "token_weight", "tokens_without_team")
 
 
 @dataclass(frozen=True, slots=True)
 class MonthFacts:
-    """The facts of a month, and what of it no price covers: GPU-hours by source and flavor.
+    """The facts of a window, and what of it no price covers: GPU-hours by source and flavor.
 
     Hours without a price are billed at 0, which is never what was meant: a finding says so.
+    ``cluster`` is the one that we schedule; ``rests_on`` says of each source how much is there.
     """
 
     facts: Facts
     unpriced: dict[tuple[str, str], Fraction]
+    cluster: str = ""
+    rests_on: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = field(default_factory=tuple)
 
-    def under(self, idle: IdlePolicy) -> Facts:
-        """Return the facts as the product bills them with a policy.
+    def under(self, idle: IdlePolicy, **changes: Any) -> Facts:
+        """Return the facts as the product bills them with an idle policy.
 
-        What is shared is shared over the whole cluster (decisions.md 6); idle that stays a row
-        of its own is shown flavor by flavor: then each flavor is a cluster of its own.
+        What is shared is shared over the whole cluster (decisions.md 6); idle of our own metering
+        that stays a row of its own is counted and shown flavor by flavor.
         """
-        facts = replace(self.facts, policy=Policy(idle=idle))
-        if idle in SHARED_OVER_ALL:
-            return facts
-        return replace(
-            facts,
-            capacity=tuple(replace(row, cluster=row.flavor) for row in facts.capacity),
-            usage=tuple(replace(row, cluster=row.flavor) for row in facts.usage),
-            quotas=tuple(replace(row, cluster=row.flavor) for row in facts.quotas),
-        )
+        policy = replace(self.facts.policy, idle=idle, **changes)
+        by_flavor = policy.usage_source == "scheduler" and idle not in SHARED_OVER_ALL
+        if by_flavor and policy.idle_scope == "cluster":
+            policy = replace(policy, idle_scope="flavor")
+        return replace(self.facts, policy=policy)
 
 
 def load_facts(period: BillingPeriod, until: datetime) -> MonthFacts:
@@ -78,26 +90,69 @@ def load_facts(period: BillingPeriod, until: datetime) -> MonthFacts:
     A draft of a month that is still going on bills what has passed of it and no more.
     ``until`` must lie after the period's beginning.
     """
-    window = _period(period, until)
-    capacity = _capacity_facts(window)
-    usage = _usage_facts(window)
+    return load_window(_period(period, until), policy_of(period))
+
+
+def policy_of(period: BillingPeriod) -> Policy:
+    """Return the choices of a period, but for idle."""
+    chosen: dict[str, Any] = {name: period.policy[name] for name in WORDS if name in period.policy}
+    chosen |= {
+        name: exact(Decimal(period.policy[name])) for name in NUMBERS if name in period.policy
+    }
+    return Policy(usage_source=cast("UsageSource", period.usage_source), **chosen)
+
+
+def load_window(window: Period, policy: Policy, keys: Iterable[str] = ()) -> MonthFacts:
+    """Return everything that the cost of any window rests on, in a fixed number of queries.
+
+    Where OpenCost's hours are billed, a window that is going on ends with its last whole day.
+    ``keys`` are labels and annotations to tell, besides those that mappings ask for.
+    """
+    sources, foreign = source_facts.counting_sources(window.currency)
+    billed = Plane.IRON.value if policy.usage_source == "opencost" else ""
+    if billed:
+        window = _whole_days(window, sources)
+    cluster = source_facts.own_cluster(sources)
+    mapped = mapping_facts.mapped(window, cluster)
+    asked = {*keys, *(one.key for one in mapped.owners if one.key)}
+    capacity, usage = capacity_facts(window, cluster), usage_facts(window, cluster, asked)
     flavors = {row.flavor for row in capacity} | {row.flavor for row in usage}
     prices = list(price_facts(window, flavors))
     fillers = list(free_fillers(window, prices, flavors))
-    quotas = _quota_facts(window)
-    owners = _owners()
-    return MonthFacts(
-        Facts(
-            period=window,
-            teams=_billed_teams(usage, quotas, owners),
-            mappings=owners,
-            prices=(*prices, *fillers),
-            capacity=capacity,
-            usage=usage,
-            quotas=quotas,
-        ),
-        unpriced(window, fillers, {"capacity": capacity, "usage": usage}),
+    said = source_facts.loaded(window, sources, cluster, billed)
+    facts = Facts(
+        period=window,
+        teams=(),
+        policy=policy,
+        mappings=mapped.owners,
+        namespaces=mapped.modes,
+        deployments=mapped.deployments,
+        prices=(*prices, *fillers),
+        capacity=capacity,
+        usage=usage,
+        quotas=quota_facts(window, cluster),
+        iron=said.iron,
+        tokens=said.tokens,
+        token_prices=said.token_prices,
+        loads=said.loads,
     )
+    return MonthFacts(
+        replace(facts, teams=_billed_teams(facts, mapped.cost_centers)),
+        unpriced(window, fillers, {"capacity": capacity, "usage": usage}),
+        cluster,
+        said.rests_on,
+        source_facts.other_currency(foreign),
+    )
+
+
+def _whole_days(window: Period, sources: list[Any]) -> Period:
+    ends = [
+        instant(source_facts.due_until(one, moment(window.end)))
+        for one in sources
+        if one.plane == Plane.IRON
+    ]
+    end = min([window.end, *ends])
+    return replace(window, end=end) if end > window.start else window
 
 
 def _period(period: BillingPeriod, until: datetime | None = None) -> Period:
@@ -109,26 +164,29 @@ def has_facts(period: BillingPeriod) -> bool:
     """Return whether anything was there or was held in the period."""
     window = _period(period)
     return (
-        _inside(UsageInterval.objects.all(), window).exists()
-        or _inside(CapacityInterval.objects.all(), window).exists()
+        rows_inside(UsageInterval.objects.all(), window).exists()
+        or rows_inside(CapacityInterval.objects.all(), window).exists()
     )
 
 
 def staleness(period: str = "") -> "ExpressionWrapper[Q]":
-    """Return whether an open month's draft is older than a price that touches it.
+    """Return whether an open month's draft is older than a price or mapping that touches it.
 
-    A price that is set or ended takes ``rebuilt_at`` away in its own transaction; the time a
-    price was written is the net for drafts that a price passed by all the same. ``period`` is
-    the way to the period from the row that is asked about, like ``period__``.
+    One that is set or ended takes ``rebuilt_at`` away in its own transaction, and so does a day
+    that is loaded; the time it was written is the net for drafts that it passed by all the
+    same. ``period`` is the way to the period from the row that is asked about, like ``period__``.
     """
-    newer = Price.objects.filter(
-        Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at")),
-        unit=PriceUnit.GPU_HOUR,
-        valid_from__lt=OuterRef(f"{period}ends_at"),
-        created_at__gt=OuterRef(f"{period}rebuilt_at"),
+    touches = Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at"))
+    newer = {
+        "valid_from__lt": OuterRef(f"{period}ends_at"),
+        "created_at__gt": OuterRef(f"{period}rebuilt_at"),
+    }
+    prices = Price.objects.filter(touches, unit__in=BILLED_UNITS, **newer)
+    mappings = DatedMapping.objects.filter(touches, **newer)
+    is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(prices)) | Q(Exists(mappings))
+    return ExpressionWrapper(
+        Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
     )
-    is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(newer))
-    return ExpressionWrapper(Q(**{f"{period}status": OPEN}) & is_old, output_field=BooleanField())
 
 
 def stale_periods() -> QuerySet[BillingPeriod]:
@@ -138,7 +196,7 @@ def stale_periods() -> QuerySet[BillingPeriod]:
 
 def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
     """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status=OPEN, ends_at__gt=start)
+    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
     if end is not None:
         touched = touched.filter(starts_at__lt=end)
     return touched.order_by("name")
@@ -162,17 +220,6 @@ def first_metered_at() -> datetime | None:
     return min((row["first"] for row in found if row["first"] is not None), default=None)
 
 
-def gpu_rows(rows: QuerySet[Row]) -> QuerySet[Row]:
-    """Return the rows about GPUs; an empty window is no fact."""
-    return rows.filter(resource=GPU).exclude(ended_at=F("started_at"))
-
-
-def _inside(rows: QuerySet[Row], window: Period) -> QuerySet[Row]:
-    """Return the GPU rows with a part in ``window``."""
-    start, end = moment(window.start), moment(window.end)
-    return gpu_rows(rows).filter(Q(ended_at=None) | Q(ended_at__gt=start), started_at__lt=end)
-
-
 @dataclass(frozen=True, slots=True)
 class Promised:
     """What a team's quotas are worth over a month; ``ceiling`` None has no borrowing limit."""
@@ -187,15 +234,29 @@ def promised(period: BillingPeriod, team: Team) -> Promised:
 
     Where a queue may borrow without limit there is no ceiling.
     """
-    window = _period(period)
-    queues = team.cluster_queues.values_list("name", flat=True)
-    rows = list(_inside(QuotaInterval.objects.filter(cluster_queue__in=queues), window))
+    return promises(period, [team.pk])[team.pk]
+
+
+def promises(period: BillingPeriod, teams: Iterable[int]) -> dict[int, Promised]:
+    """Return the same for several teams by their ids, in a fixed number of queries."""
+    window, wanted = _period(period), list(teams)
+    owners = dict(ClusterQueue.objects.filter(team__in=wanted).values_list("name", "team_id"))
+    rows = list(rows_inside(QuotaInterval.objects.filter(cluster_queue__in=owners), window))
     facts = list(price_facts(window, {row.flavor for row in rows}))
     prices = InForce((price.flavor, price) for price in facts)
     slots = Slots(window, edges(facts))
+    of_team: dict[int, list[QuotaInterval]] = {team: [] for team in wanted}
+    for row in rows:
+        of_team[owners[row.cluster_queue]].append(row)
+    return {team: _promised(rows, prices, slots) for team, rows in of_team.items()}
+
+
+def _promised(
+    rows: list[QuotaInterval], prices: InForce[str, PriceFact], slots: Slots
+) -> Promised:
     gpu_hours, guaranteed, ceiling = ZERO, ZERO, ZERO
     for row in rows:
-        for slot, length in slots.of(_quota_fact(row)):
+        for slot, length in slots.of(quota_fact(row, "")):
             price = prices.at(row.flavor, slots.starts[slot])
             held = hours(row.nominal * length)
             at_most = held + hours((row.borrowing_limit or 0) * length)
@@ -210,131 +271,34 @@ def promised(period: BillingPeriod, team: Team) -> Promised:
     )
 
 
-# ---- rows to facts -----------------------------------------------------------------------------
-def _capacity_facts(window: Period) -> tuple[Capacity, ...]:
-    # A broken or cordoned node is paid for as well: capacity cost is inventory x price.
-    rows = _inside(CapacityInterval.objects.all(), window)
+# ---- who gets a bill ----------------------------------------------------------------------------
+def _billed_teams(facts: Facts, cost_centers: Mapping[str, str]) -> tuple[TeamFact, ...]:
+    """Return the teams that used something or had a quota, by name."""
+    modes = dict(Team.objects.values_list("name", "accounting_mode"))
+    seen = {account.name for account in _accounts(facts) if not account.is_bucket}
     return tuple(
-        Capacity(
-            cluster=WHOLE_CLUSTER,
-            node=row.node,
-            flavor=row.flavor,
-            gpus=row.amount,
-            start=instant(row.started_at),
-            end=end_of(row.ended_at),
+        TeamFact(
+            name,
+            cost_center=cost_centers.get(name),
+            accounting_mode=cast("AccountingMode", modes[name]),
         )
-        for row in rows
+        for name in sorted(seen & modes.keys())
     )
 
 
-def _usage_facts(window: Period) -> tuple[Usage, ...]:
-    """Return what each admission held. Whose quota it was on is found anew, in exact parts.
-
-    Metering writes a row for each ground on which GPUs are held; here they are one run again.
-    """
-    rows = _inside(UsageInterval.objects.select_related("team", "admission"), window)
-    grounds: dict[tuple[int, str, str, str, str], list[UsageInterval]] = defaultdict(list)
-    for row in rows:
-        team = row.team.name if row.team else ""
-        key = (row.admission_id, row.flavor, row.cluster_queue, row.namespace, team)
-        grounds[key].append(row)
-    return tuple(use for found in grounds.values() for use in _runs(found))
-
-
-def _runs(rows: list[UsageInterval]) -> Iterator[Usage]:
-    """Yield the stretches in which an admission held the same number of GPUs."""
-    changes: dict[Instant, int] = defaultdict(int)
-    for row in rows:
-        changes[instant(row.started_at)] += row.amount
-        if row.ended_at is not None:
-            changes[instant(row.ended_at)] -= row.amount
-    held, since = 0, 0
-    for at in sorted(changes):
-        if not changes[at]:
-            continue
-        if held:
-            yield _run(rows[0], held, since, at)
-        held, since = held + changes[at], at
-    if held:
-        yield _run(rows[0], held, since, None)
-
-
-def _run(row: UsageInterval, gpus: int, start: Instant, end: Instant | None) -> Usage:
-    return Usage(
-        workload=str(row.workload_id),
-        cluster=WHOLE_CLUSTER,
-        flavor=row.flavor,
-        gpus=gpus,
-        start=start,
-        end=end,
-        admitted=instant(row.admission.admitted_at),
-        queue=row.cluster_queue or None,
-        namespace=row.namespace or None,
-        labels={TEAM_MARK: row.team.name} if row.team else {},
-    )
-
-
-def _quota_facts(window: Period) -> tuple[Quota, ...]:
-    """Return what queues were promised; cohorts lend to each other up to their common root."""
-    parents = dict(Cohort.objects.values_list("name", "parent__name"))
-    return tuple(
-        replace(_quota_fact(row), cohort=_root(row.cohort, parents) or None)
-        for row in _inside(QuotaInterval.objects.all(), window)
-    )
-
-
-def _root(cohort: str, parents: dict[str, str]) -> str:
-    """Return the topmost cohort above one; a tree that runs in a circle has none beyond it."""
-    passed = {cohort}
-    while (parent := parents.get(cohort)) and parent not in passed:
-        passed.add(parent)
-        cohort = parent
-    return cohort
-
-
-def _quota_fact(row: QuotaInterval) -> Quota:
-    return Quota(
-        cluster=WHOLE_CLUSTER,
-        queue=row.cluster_queue,
-        flavor=row.flavor,
-        nominal=row.nominal,
-        borrowing_limit=row.borrowing_limit,
-        lending_limit=row.lending_limit,
-        start=instant(row.started_at),
-        end=end_of(row.ended_at),
-    )
-
-
-def _owners() -> tuple[Mapping, ...]:
-    """Return whose things are (decisions.md 6).
-
-    The queue's team comes first, then the one a run was metered for, then the namespace's.
-    """
-    queues = ClusterQueue.objects.exclude(team=None).values_list("name", "team__name")
-    namespaces = Namespace.objects.exclude(team=None).values_list("name", "team__name")
-    teams = Team.objects.values_list("name", flat=True)
-    return (
-        *(Mapping("queue", name, team) for name, team in queues),
-        *(Mapping("label", name, name, key=TEAM_MARK) for name in teams),
-        *(Mapping("namespace", name, team) for name, team in namespaces),
-    )
-
-
-def _billed_teams(
-    usage: Iterable[Usage], quotas: Iterable[Quota], owners: Iterable[Mapping]
-) -> tuple[TeamFact, ...]:
-    """Return the teams that used a GPU or had a quota, by name."""
-    named: dict[tuple[str, str], str] = {(one.kind, one.value): one.team for one in owners}
-    seen = {named.get(("queue", quota.queue)) for quota in quotas}
-    for use in usage:
-        marks = (
-            ("queue", use.queue),
-            ("label", use.labels.get(TEAM_MARK)),
-            ("namespace", use.namespace),
-        )
-        found = (named[kind, name] for kind, name in marks if name and (kind, name) in named)
-        seen.add(next(found, None))
-    return tuple(TeamFact(name) for name in sorted(name for name in seen if name))
+def _accounts(facts: Facts) -> Iterator[Account]:
+    """Yield whose things are, at every instant at which a mapping changes."""
+    owners = Owners(facts)
+    period = facts.period
+    cuts = [period.start, *(at for at in edges(facts.mappings) if period.start < at < period.end)]
+    marks = {marks_of_usage(use) for use in facts.usage}
+    marks |= {marks_of_iron(row) for row in facts.iron if row.namespace != IDLE_NAMESPACE}
+    queues = {(quota.cluster, quota.queue) for quota in facts.quotas}
+    asking = {row.team_id for row in facts.tokens}
+    for at in cuts:
+        yield from (owners.owner(one, at) for one in marks)
+        yield from (owners.of_queue(cluster, queue, at) for cluster, queue in queues)
+        yield from (owners.of_tokens(team, at) for team in asking)
 
 
 def node_shape() -> NodeShape | None:

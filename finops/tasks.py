@@ -5,6 +5,7 @@ import logging
 from celery import shared_task
 
 from finops import billing
+from finops.closing import late, steps
 from finops.ingest import nightly
 
 logger = logging.getLogger(__name__)
@@ -25,3 +26,12 @@ def load_sources() -> int:
     found = nightly.load_due()
     nightly.forget_old_answers()
     return len(found)
+
+
+@shared_task(name="finops.close_up", ignore_result=True)
+def close_up() -> list[str]:
+    """Put forward the months that are over and book what came late; twice is harmless."""
+    moved = steps.put_forward_ended()
+    corrected = late.book_late_data()
+    logger.info("months.closed_up", extra={"put_forward": moved, "corrected": corrected})
+    return corrected

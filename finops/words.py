@@ -7,12 +7,26 @@ KINDS: dict[str, str | Promise] = {
     "gpu_direct": _("GPU-hours within nominal"),
     "gpu_borrowed": _("GPU-hours borrowed"),
     "unmanaged": _("GPU-hours outside every queue"),
+    "gpu_preempted": _("GPU-hours of work that was evicted"),
+    "cpu": _("CPUs"),
+    "memory": _("Memory"),
+    "serving_share": _("Part of models that others serve"),
     "idle": _("Idle GPUs, charged to no team"),
     "idle_share": _("Share of idle GPUs"),
     "idle_owned": _("Own nominal quota that stayed unused"),
     "idle_unattributed": _("Idle GPUs of a pool that nobody used"),
     "loan_income": _("Lent quota, paid by its borrowers"),
     "over_allocation": _("Use beyond the capacity that was there"),
+    "unmeasured": _("Capacity of time whose use was not loaded"),
+    "storage": _("Storage"),
+    "network": _("Network"),
+    "load_balancer": _("Load balancers"),
+    "tokens_external": _("Tokens of external models"),
+    "tokens_transfer": _("Tokens of models that another team serves"),
+    "loan_surcharge": _("Surcharge on borrowed GPU-hours"),
+    "lender_credit": _("Credit for GPU-hours lent"),
+    "shared": _("Shared cost"),
+    "adjustment": _("Adjustment"),
 }
 BUCKETS: dict[str, str | Promise] = {
     "idle": _("idle"),
@@ -75,5 +89,7 @@ UNITS: dict[str, str | Promise] = {
     "input_million": _("million input tokens"),
     "output_million": _("million output tokens"),
 }
-USE_KINDS = frozenset({"gpu_direct", "gpu_borrowed", "unmanaged"})
+USE_KINDS = frozenset({"gpu_direct", "gpu_borrowed", "unmanaged", "gpu_preempted"})
 IDLE_KINDS = frozenset({"idle", "idle_share", "idle_owned", "idle_unattributed"})
+# What stands for capacity that nobody used, was used beyond it, or was not measured.
+CAPACITY_KINDS = IDLE_KINDS | {"over_allocation", "unmeasured", "loan_income"}

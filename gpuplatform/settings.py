@@ -3,6 +3,7 @@
 import os
 import re
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import dj_database_url
@@ -234,18 +235,36 @@ SPECTACULAR_SETTINGS = {
 # ---- the product's own knobs -----------------------------------------------------------------
 CURRENCY = env("CURRENCY", "EUR")
 BILLING_TIME_ZONE = env("BILLING_TIME_ZONE", "UTC")
+INVOICE_PREFIX = env("INVOICE_PREFIX", "GPU")  # of the numbers: GPU-2026-000001
+PLATFORM_COST_CENTER = env("PLATFORM_COST_CENTER", "platform")  # what postings credit
+# What late data must change on some line of a closed month before it is booked.
+ADJUSTMENT_THRESHOLD = Decimal(env("ADJUSTMENT_THRESHOLD", "0.50"))
+# What the cluster that we schedule is called where others count its cost.
+CLUSTER_NAME = env("CLUSTER_NAME", "")
 # Refuse what can never run at submit time, or accept it as blocked with the same reasons.
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
 # How long a gang that lost pods with a node keeps its place; 0: not at all, negative: for ever.
 GANG_GRACE_S = float(env("GANG_GRACE_S", "60"))
+# How long all pods of a gang may take to be ready, and to be so again; 0 or less: for ever. Who is
+# not rests 60 s, 120 s, 240 s ... and is tried again; after so many times it is deactivated
+# (empty: never). Its place among its equals is then as old as the eviction, or as the submission.
+PODS_READY_TIMEOUT_S = float(env("PODS_READY_TIMEOUT_S", "1800"))
+PODS_READY_RECOVERY_S = float(env("PODS_READY_RECOVERY_S", str(PODS_READY_TIMEOUT_S)))
+REQUEUE_BASE_S = float(env("REQUEUE_BASE_S", "60"))
+REQUEUE_MAX_S = float(env("REQUEUE_MAX_S", "3600"))
+REQUEUE_LIMIT = int(env("REQUEUE_LIMIT")) if env("REQUEUE_LIMIT") else None
+REQUEUE_TIMESTAMP = env("REQUEUE_TIMESTAMP", "Eviction")  # or Creation
 # Pods without GPUs never take what goes with free GPUs, or only come to GPU nodes last.
 KEEP_CPU_FOR_GPUS = env_bool("KEEP_CPU_FOR_GPUS")
 # How long a gang waits before nodes that empty are held for it, in seconds; negative: for ever.
 # How large it is at least, in GPUs (in pods where it asks for none).
 STARVATION_TIMEOUT_S = env("STARVATION_TIMEOUT_S", "3600")
 RESERVATION_MIN_GPUS = env("RESERVATION_MIN_GPUS", "2")
+# Whether running gangs are moved so that a blocked one fits, and how many GPU-hours of progress
+# each such move may throw away in all; unset: nobody moves, negative: any.
+CONSOLIDATION_GPU_HOURS = env("CONSOLIDATION_GPU_HOURS")
 # Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
 # host is ever called, whatever address somebody enters.
 SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]

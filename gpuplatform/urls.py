@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from gpuplatform.common import health
 from gpuplatform.common.pages import DayConverter, NameConverter
 from gpuplatform.doors import views as doors
+from gpuplatform.doors.search import search_page
 from queues.signing_in import PatientLogin
 
 handler400 = "gpuplatform.common.http.bad_request"
@@ -24,6 +25,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("queues.api_urls")),
     path("api/v1/", include("finops.api_urls")),
     path("", include("gpuplatform.doors.urls")),  # ends with what is not there under /api/
+    path("search/", search_page, name="search"),
     path("submit/", doors.submit_page, name="submit"),
     path("", include("queues.urls")),  # before scheduling's: "queues/new/" is not a queue
     path("", include("finops.urls")),

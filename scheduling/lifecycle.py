@@ -5,42 +5,45 @@ what its owner must know; its old admission goes on holding quota and nodes (``e
 ``released_at`` not) until the backend has seen the last pod go. Until then the engine counts what
 it holds and decides nothing about it, and the database allows no second open admission.
 
-    pending --admitted--> admitted --started--> running --finished--> finished
-       ^                     |                     |
-       +------evicted--------+---------------------+
-    pending, admitted, running --cancelled--> finished
-    pending, admitted, running --deactivated--> inactive --reactivated--> pending
+The table is printed, and drawn, in ``docs/concepts/life-of-a-workload.md``.
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from django.db import transaction
 from django.db.models import F
 
-from scheduling.engine.terms import Outcome, PendingReason, Status
-from scheduling.models import Admission, Workload, WorkloadEvent
+from gpuplatform.common.wakeup import note_changes
+from scheduling.engine.terms import CheckVerdict, EvictionReason, Outcome, PendingReason, Status
+from scheduling.models import Admission, CheckState, PodSet, Workload, WorkloadEvent
+from scheduling.steps import FIRST, STEPS
+from scheduling.verdicts import Action, Event, answer_to, read_policies
 
-# From, to -> the line in the workload's story. A cancelled end has its own word.
-TRANSITIONS: Mapping[tuple[Status, Status], str] = {
-    (Status.PENDING, Status.ADMITTED): "admitted",
-    (Status.ADMITTED, Status.RUNNING): "started",
-    (Status.RUNNING, Status.FINISHED): "finished",
-    (Status.ADMITTED, Status.FINISHED): "finished",  # over before anybody saw it start
-    # Its pods had ended before the eviction reached them.
-    (Status.PENDING, Status.FINISHED): "finished",
-    (Status.ADMITTED, Status.PENDING): "evicted",
-    (Status.RUNNING, Status.PENDING): "evicted",
-    (Status.PENDING, Status.INACTIVE): "deactivated",
-    (Status.ADMITTED, Status.INACTIVE): "deactivated",
-    (Status.RUNNING, Status.INACTIVE): "deactivated",
-    (Status.INACTIVE, Status.PENDING): "reactivated",
-}
 CANCELLABLE = (Status.PENDING, Status.ADMITTED, Status.RUNNING, Status.INACTIVE)
+HOLDING = (Status.ADMITTED, Status.RUNNING)
+RESERVED, RESTARTED = "quota_reserved", "restarted"
+CHANGED = "workload"  # the topic of changes whose keys are workloads
 CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
 MOST_GPUS = 2**31 - 1
 _CALM: Mapping[str, Any] = {"pending_reason": "", "blockers": [], "position": None}
+_ANEW: Mapping[str, Any] = {
+    "requeues": 0,
+    "retries": 0,
+    "executed_s": 0.0,
+    "requeue_at": None,
+    "queued_at": None,
+    "inactive_reason": "",
+}
+
+
+class Moved(Protocol):
+    """What of a workload decides which columns change when it moves."""
+
+    status: str
+    admitted_at: datetime | None
+    executed_s: float
 
 
 @transaction.atomic
@@ -49,12 +52,14 @@ def transition(
     to: Status,
     *,
     at: datetime,
+    event: str = "",
     reason: str = "",
     facts: Mapping[str, Any] | None = None,
     other: Workload | None = None,
     outcome: Outcome | None = None,
     expect_version: int | None = None,
     gpus: int | None = None,
+    columns: Mapping[str, Any] | None = None,
 ) -> bool:
     """Move ``workload`` to another state and write the line of its story, if nothing was faster.
 
@@ -62,12 +67,14 @@ def transition(
         workload: as its caller saw it; brought up to date when the change was written.
         to: the new state.
         at: the instant at which it really happened.
+        event: what happened, in the table's words; default is the table's first for this move.
         reason: a code, e.g. ``Preempted``.
         facts: the numbers of the event's sentence.
         other: the preemptor of a victim, or the victim of a preemptor.
         outcome: how it ended; required with ``finished`` and only there.
         expect_version: the version that the decision rests on; default is the caller's.
         gpus: what is held from now on; default is the whole gang where it waits again.
+        columns: what else changes with it.
 
     Returns:
         Whether it was written; False when the row has another version or state by now.
@@ -75,15 +82,141 @@ def transition(
     Raises:
         AssertionError: the table knows no such transition.
     """
-    kind = _event(Status(workload.status), to, outcome)
+    current = Status(workload.status)
+    event = event_of(current, to, outcome, event)
     version = workload.version if expect_version is None else expect_version
-    changes = {"status": to.value, **_effects(to, at, outcome), **_size(workload, to, gpus)}
+    changes = {
+        "status": to.value,
+        **effects_of(workload, event, to, at),
+        **({"outcome": outcome.value} if outcome else {}),
+        **_size(workload, current, to, gpus),
+        **(columns or {}),
+    }
     unchanged = Workload.objects.filter(pk=workload.pk, version=version, status=workload.status)
     if not unchanged.update(version=F("version") + 1, **changes):
         return False
     for name, value in {"version": version + 1, **changes}.items():
         setattr(workload, name, value)
-    tell(workload, kind, at=at, reason=reason, facts=facts, other=other)
+    tell(workload, event, at=at, reason=reason, facts=facts, other=other)
+    note_changes(CHANGED, [workload.pk])  # who keeps a world reads the row again
+    return True
+
+
+def reserve(workload: Workload, names: Iterable[str], *, at: datetime, **told: Any) -> bool:
+    """Keep quota and nodes for a workload that checks have still to agree to.
+
+    ``told``: the event's facts and what is held, as for :func:`transition`.
+    """
+    if not transition(workload, Status.PENDING, at=at, event=RESERVED, **told):
+        return False
+    known = set(workload.checks.values_list("check_name", flat=True))
+    CheckState.objects.bulk_create(
+        CheckState(workload=workload, check_name=name, at=at)
+        for name in names
+        if name not in known
+    )
+    return True
+
+
+@transaction.atomic
+def evict(
+    workload: Workload,
+    reason: EvictionReason,
+    *,
+    at: datetime,
+    facts: Mapping[str, Any] | None = None,
+    other: Workload | None = None,
+    event: str = "evicted",
+    columns: Mapping[str, Any] | None = None,
+) -> bool:
+    """Take the admission back; its pods hold it until they have gone.
+
+    What its own policies say of evicted pods happens at once: it may have to wait until somebody
+    resumes it, or be over. Only work that could restart by itself waits in the queue again.
+    """
+    why = reason.value
+    if not transition(
+        workload,
+        Status.PENDING,
+        at=at,
+        event=event,
+        reason=why,
+        facts=facts,
+        other=other,
+        columns=columns,
+    ):
+        return False
+    stop_admission(workload, at=at, reason=why)
+    workload.checks.update(state=CheckVerdict.PENDING.value, message="", by="", at=at)
+    match answer_to(read_policies(workload.policies), Event.EVICTED):
+        case Action.ABORT:
+            return deactivate(workload, "AbortedByPolicy", at=at)
+        case Action.TERMINATE:
+            return finish(workload, Outcome.FAILED, at=at, reason="TerminatedByPolicy")
+        case Action.COMPLETE:
+            return finish(workload, Outcome.SUCCEEDED, at=at, reason="CompletedByPolicy")
+        case _:
+            return True
+
+
+@transaction.atomic
+def deactivate(
+    workload: Workload, reason: str, *, at: datetime, facts: Mapping[str, Any] | None = None
+) -> bool:
+    """Take a workload out of the queue until somebody reactivates it."""
+    columns = {"inactive_reason": reason, "requeue_at": None}
+    done = transition(
+        workload, Status.INACTIVE, at=at, reason=reason, facts=facts, columns=columns
+    )
+    if done:
+        stop_admission(workload, at=at, reason=EvictionReason.DEACTIVATED.value)
+        workload.checks.update(state=CheckVerdict.PENDING.value, message="", by="", at=at)
+    return done
+
+
+@transaction.atomic
+def finish(
+    workload: Workload,
+    outcome: Outcome,
+    *,
+    at: datetime,
+    reason: str = "",
+    facts: Mapping[str, Any] | None = None,
+) -> bool:
+    """End a workload that has ended by itself; pods that still stand are asked to stop."""
+    done = transition(
+        workload, Status.FINISHED, at=at, reason=reason, facts=facts, outcome=outcome
+    )
+    if done:
+        stop_admission(workload, at=at, reason=outcome.value)
+    return done
+
+
+@transaction.atomic
+def restart(
+    workload: Workload,
+    admission: Admission,
+    *,
+    at: datetime,
+    reason: str,
+    facts: Mapping[str, Any] | None = None,
+) -> bool:
+    """Let all members start anew where they are: the next attempt of the same admission."""
+    columns = {"retries": workload.retries + 1}
+    if not transition(
+        workload,
+        Status.ADMITTED,
+        at=at,
+        event=RESTARTED,
+        reason=reason,
+        facts=facts,
+        columns=columns,
+    ):
+        return False
+    admission.attempt, admission.begun_at = admission.attempt + 1, at
+    admission.started_at = admission.unready_since = None
+    admission.save(update_fields=["attempt", "begun_at", "started_at", "unready_since"])
+    PodSet.objects.filter(workload=workload).update(finished=0)
     return True
 
 
@@ -125,21 +258,22 @@ def tell(
     )
 
 
-def _event(current: Status, to: Status, outcome: Outcome | None) -> str:
+def event_of(current: Status, to: Status, outcome: Outcome | None, event: str) -> str:
+    """Return what happens with this move. Raises AssertionError if the table knows none."""
     assert (outcome is not None) == (to is Status.FINISHED), "an end needs an outcome"
-    if outcome is Outcome.CANCELLED and current in CANCELLABLE:
-        return "cancelled"
-    kind = TRANSITIONS.get((current, to))
-    assert kind, f"no way from {current} to {to}"
+    if outcome is Outcome.CANCELLED:
+        event = "cancelled"
+    kind = event or FIRST.get((current, to), "")
+    assert (current, kind, to) in STEPS, f"no way from {current} by {kind!r} to {to}"
     return kind
 
 
-def _size(workload: Workload, to: Status, gpus: int | None) -> dict[str, Any]:
+def _size(workload: Workload, current: Status, to: Status, gpus: int | None) -> dict[str, Any]:
     """Return what changes of the size: with partial admission, and where it waits again.
 
     Who waits again waits with all pods that were asked for.
     """
-    if to is Status.PENDING:
+    if to is Status.PENDING and (current is not Status.PENDING or gpus is None):
         pod_sets = workload.pod_sets
         pod_sets.exclude(wanted=None).update(count=F("wanted"), wanted=None)
         gpus = gpus_of(pod_sets.values_list("count", "requests"))
@@ -158,19 +292,32 @@ def gpus_of(pods: Iterable[tuple[int, Mapping[str, int]]]) -> int:
     return min(total, MOST_GPUS)
 
 
-def _effects(to: Status, at: datetime, outcome: Outcome | None) -> dict[str, Any]:
+def effects_of(workload: Moved, event: str, to: Status, at: datetime) -> dict[str, Any]:
     """Return the columns that follow from the new state."""
     match to:
         case Status.ADMITTED:
-            anew = {"started_at": None, "last_checkpoint_at": None}
-            return {**_CALM, **anew, "admitted_at": at}
+            anew = {"last_checkpoint_at": None, "requeue_at": None, "admitted_at": at}
+            return {**_CALM, "started_at": None, **(anew if event != RESTARTED else {})}
         case Status.RUNNING:
             return {"started_at": at}
         case Status.FINISHED:
-            assert outcome is not None
-            return {**_CALM, "outcome": outcome.value, "finished_at": at}
+            return {**_CALM, "finished_at": at, "requeue_at": None}
+        case Status.PENDING if event == RESERVED:
+            why = PendingReason.UNSATISFIED_CHECKS.value
+            return {**_CALM, "pending_reason": why, "requeue_at": None}
         case Status.PENDING:
             why = PendingReason.PENDING_EVALUATION.value
-            return {**_CALM, "pending_reason": why, "admitted_at": None, "started_at": None}
+            anew = dict(_ANEW) if workload.status == Status.INACTIVE else {}
+            waits = {"pending_reason": why, "waiting_since": at}
+            return {**_CALM, **waits, **anew, **_out(workload, at)}
         case Status.INACTIVE:
-            return {**_CALM, "admitted_at": None, "started_at": None}
+            return {**_CALM, **_out(workload, at)}
+
+
+def _out(workload: Moved, at: datetime) -> dict[str, Any]:
+    """Return the columns of who holds no admission any more; its time so far is noted."""
+    columns: dict[str, Any] = {"admitted_at": None, "started_at": None}
+    if workload.admitted_at is not None and workload.status in HOLDING:
+        ran = max(0.0, (at - workload.admitted_at).total_seconds())
+        columns["executed_s"] = workload.executed_s + ran
+    return columns

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from queues.choices import AdmissionOrder
 from queues.models import LocalQueue
-from scheduling.engine import snapshot as engine
+from scheduling.engine import queue_rules as engine
 from scheduling.engine.decay import LOCAL_HALF_LIFE_S, Consumed, Decayed, UsageDecay
 from scheduling.engine.history import HOUR_S, brought_forward
 from scheduling.engine.snapshot import HALF_LIFE_S

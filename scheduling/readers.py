@@ -14,6 +14,7 @@ from scheduling.devices import devices_of
 from scheduling.engine.affinity import Term
 from scheduling.engine.atlas import carries
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.moving import Moving
 from scheduling.engine.patience import ELDERS, STARVATION_S, Patience
 from scheduling.engine.queue_rules import Fungibility, MinimumRuntime
 from scheduling.engine.snapshot import (
@@ -331,3 +332,17 @@ def patience_of(settings: Any) -> Patience:
     after_s = None if waits_s < 0 else waits_s
     elders_after_s = ELDERS * (STARVATION_S if after_s is None else after_s)
     return Patience(after_s, least, elders_after_s)
+
+
+def moving_of(settings: Any) -> Moving | None:
+    """Return how much running work may be moved for a blocked gang, as the settings say.
+
+    Raises ImproperlyConfigured for what is no number.
+    """
+    if not settings.CONSOLIDATION_GPU_HOURS:
+        return None
+    try:
+        hours = float(settings.CONSOLIDATION_GPU_HOURS)
+    except ValueError as problem:
+        raise ImproperlyConfigured(f"CONSOLIDATION_GPU_HOURS: {problem}") from problem
+    return Moving(None if hours < 0 else hours)

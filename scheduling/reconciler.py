@@ -2,42 +2,65 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
+from operator import attrgetter, itemgetter
 
 from django.conf import settings
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.wakeup import request_cycle
-from scheduling import lifecycle, meter
+from scheduling import lifecycle, meter, upkeep
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
+from scheduling.backends.simulated import PREFIX
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.terms import Outcome, Status
 from scheduling.loader import Loaded, load
+from scheduling.members import End, MemberEnd
 from scheduling.models import Admission, Node, Placement
+from scheduling.models import MemberEnd as EndRow
 
 logger = logging.getLogger(__name__)
+ALIVE = frozenset({Status.ADMITTED, Status.RUNNING, Status.PENDING})
+BATCH, TOLD = 200, 20  # rows of a statement; ends of members that the story names at once
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileReport:
     """What became of one look at the cluster. ``ran`` false: another process was writing.
 
-    ``broken`` counts gangs of which pods have gone with their node.
+    ``broken`` counts gangs of which pods have gone with their node, ``judged`` those that were
+    restarted, sent back, deactivated or ended by what the rows and the clock say.
+    ``look_again_at``: when time alone changes something of what is held.
     """
 
     ran: bool = True
     started: int = 0
     released: int = 0
     broken: int = 0
+    judged: int = 0
+    noted: int = 0
+    look_again_at: datetime | None = None
 
     @property
     def moved(self) -> bool:
         """Return whether anything changed."""
-        return bool(self.started or self.released or self.broken)
+        return bool(self.started or self.released or self.broken or self.judged or self.noted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is held as the rows say it, what the cluster says, and the nodes that there are."""
+
+    rows: Sequence[Admission]
+    gangs: Mapping[int, Gang]
+    sightings: Sequence[Sighting]
+    held: upkeep.Held
+    ready: frozenset[str]
+    known: frozenset[str]
 
 
 def reconcile(now: datetime | None = None, holder: str | None = None) -> ReconcileReport:
@@ -47,25 +70,32 @@ def reconcile(now: datetime | None = None, holder: str | None = None) -> Reconci
     which it happened, however late it was noticed.
     """
     now = now or clock.now()
-    gangs = desired_gangs()
-    backend = backend_at(now)
-    backend.converge(gangs)
-    news = _news(backend.observe(), gangs)
-    lost = _on_lost_nodes(gangs)
-    if not news and not lost:
-        return ReconcileReport()
+    look = _look(now)
+    if not (_has_news(look) or _on_lost_nodes(look) or upkeep.is_due(look.held, now)):
+        return ReconcileReport(look_again_at=upkeep.look_again_at(look.held, now))
     holder = holder or leases.unique_holder()
-    with leases.transaction_under(leases.CYCLE, holder, settings.CYCLE_LEASE_S) as held:
-        return _note(news, lost, now) if held else ReconcileReport(ran=False)
+    with leases.transaction_under(leases.CYCLE, holder, settings.CYCLE_LEASE_S) as lease:
+        return _note(look, now) if lease else ReconcileReport(ran=False)
 
 
+# ---- what there is -----------------------------------------------------------------------------
 def desired_gangs() -> tuple[Gang, ...]:
     """Return what should stand in the cluster, in two queries."""
-    placed: defaultdict[int, list[PlacedPods]] = defaultdict(list)
-    for row in Placement.objects.filter(admission__released_at=None):
+    return tuple(_gangs(*_read()).values())
+
+
+def _read() -> tuple[list[Admission], list[Placement]]:
+    return list(_open_admissions()), list(Placement.objects.filter(admission__released_at=None))
+
+
+def _gangs(rows: Iterable[Admission], placements: Iterable[Placement]) -> dict[int, Gang]:
+    """Return the gangs that the cluster should know; what is only reserved is none."""
+    rows, placed = list(rows), defaultdict[int, list[PlacedPods]](list)
+    for row in placements:
         placed[row.admission_id].append(PlacedPods(row.pod_set, row.node, row.count))
-    return tuple(
-        Gang(
+    whole = {row.workload_id: row.pk for row in rows if not row.is_part}
+    return {
+        row.pk: Gang(
             admission=row.pk,
             workload=str(row.workload_id),
             admitted_at=row.admitted_at,
@@ -73,68 +103,205 @@ def desired_gangs() -> tuple[Gang, ...]:
             started_at=row.started_at,
             evicted_at=row.evicted_at,
             expected_duration_s=row.workload.expected_duration_s,
+            attempt=row.attempt,
+            begun_at=row.begun_at,
+            grace_s=row.workload.grace_s,
+            part_of=whole.get(row.workload_id) if row.is_part else None,
+            hints=_hints(row.workload.annotations),
         )
-        for row in _open_admissions()
-    )
+        for row in rows
+        if not row.is_reserved
+    }
+
+
+def _hints(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in annotations.items() if key.startswith(PREFIX)}
 
 
 def _open_admissions() -> Iterable[Admission]:
     found = Admission.objects.filter(released_at=None).select_related("workload")
-    return found.defer("workload__template").order_by("admitted_at", "id")
+    found = found.defer("workload__template", "workload__labels", "workload__warnings")
+    return found.order_by("admitted_at", "id")
 
 
-def _news(sightings: Iterable[Sighting], gangs: Iterable[Gang]) -> list[Sighting]:
-    """Return what the rows do not know yet, in the order in which it happened."""
-    started = {gang.admission: gang.started_at for gang in gangs}
-    news = [s for s in sightings if s.released_at or (s.started_at and not started[s.admission])]
-    return sorted(news, key=lambda s: (s.released_at or s.started_at, s.admission))
+def _look(now: datetime) -> _Look:
+    """Ask the cluster, and read what its answer is compared with."""
+    rows, placements = _read()
+    gangs = _gangs(rows, placements)
+    backend = backend_at(now)
+    backend.converge(list(gangs.values()))
+    seen = [s for s in backend.observe() if s.admission in gangs]
+    seen += [Sighting(row.pk, released_at=row.evicted_at) for row in rows if _is_unused(row)]
+    nodes = dict(Node.objects.values_list("name", "ready"))
+    return _Look(
+        rows=rows,
+        gangs=gangs,
+        sightings=sorted(seen, key=attrgetter("admission")),
+        held=upkeep.read_held(rows, placements, now),
+        ready=frozenset(name for name, ready in nodes.items() if ready) | {""},
+        known=frozenset(nodes) | {""},
+    )
 
 
-def _on_lost_nodes(gangs: Iterable[Gang]) -> dict[int, list[str]]:
+def _is_unused(row: Admission) -> bool:
+    """Return whether what was reserved is given back: nothing ever stood there."""
+    return row.is_reserved and row.evicted_at is not None
+
+
+# ---- what is new -------------------------------------------------------------------------------
+def _has_news(look: _Look) -> bool:
+    rows = {row.pk: row for row in look.rows}
+    return any(_is_news(rows[s.admission], s, look) for s in look.sightings)
+
+
+def _is_news(row: Admission, seen: Sighting, look: _Look) -> bool:
+    """Return whether the cluster tells something that the rows do not know yet."""
+    if seen.released_at is not None:
+        return True
+    if seen.attempt != row.attempt or row.evicted_at is not None:
+        return False
+    starts = row.started_at is None and seen.started_at is not None
+    wavers = row.started_at is not None and seen.unready_since != row.unready_since
+    saved = _is_later(seen.checkpoint_at, row)
+    return starts or wavers or saved or bool(_new_ends(row, seen, look))
+
+
+def _new_ends(row: Admission, seen: Sighting, look: _Look) -> list[MemberEnd]:
+    """Return the members that are over and not known to be; not those whose node is away.
+
+    What becomes of a gang that has lost a node a cycle decides.
+    """
+    known = {end.member for end in look.held.ends.get(row.pk, ())}
+    fresh = [end for end in seen.ends if end.member not in known]
+    return [end for end in fresh if end.end is not End.LOST or end.member.node in look.ready]
+
+
+def _is_later(checkpoint: datetime | None, row: Admission) -> bool:
+    last = row.workload.last_checkpoint_at
+    return checkpoint is not None and (last is None or checkpoint > last)
+
+
+def _on_lost_nodes(look: _Look) -> dict[int, list[str]]:
     """Return the nodes that gangs should stand on and that have left the cluster, by admission."""
-    known = {"", *Node.objects.values_list("name", flat=True)}
-    standing = (gang for gang in gangs if gang.evicted_at is None)
-    lost = {gang.admission: sorted({pods.node for pods in gang.pods} - known) for gang in standing}
+    standing = (gang for gang in look.gangs.values() if gang.evicted_at is None)
+    lost = {
+        gang.admission: sorted({pods.node for pods in gang.pods} - look.known) for gang in standing
+    }
     return {admission: names for admission, names in lost.items() if names}
 
 
-def _note(
-    news: Iterable[Sighting], lost: Mapping[int, list[str]], now: datetime
-) -> ReconcileReport:
-    """Write the news of gangs that started, ended, or lost a node."""
-    standing = {row.pk: row for row in _open_admissions()}
-    news = [sighting for sighting in news if sighting.admission in standing]
-    started = sum(_start(standing[s.admission], s) for s in news)
-    ends = [(s.released_at, standing[s.admission], s.outcome) for s in news if s.released_at]
-    released = _release(ends, now) if ends else 0
-    broken = sum(
-        _tell_lost(standing[pk], lost[pk], now) for pk in sorted(lost.keys() & standing.keys())
+# ---- what is written ---------------------------------------------------------------------------
+def _note(look: _Look, now: datetime) -> ReconcileReport:
+    """Write the news of gangs that started, ended, or lost a node, and what follows from them."""
+    rows = {row.pk: row for row in _open_admissions()}
+    news = [seen for seen in look.sightings if seen.admission in rows]
+    news = [seen for seen in news if _is_news(rows[seen.admission], seen, look)]
+    started = noted = 0
+    for seen in news:
+        row = rows[seen.admission]
+        started += _start(row, seen)
+        if seen.released_at is None:
+            noted += _note_members(row, seen, look, now)
+    gone = {seen.admission for seen in news if seen.released_at}
+    ends = [(s.released_at, rows[s.admission], s.outcome) for s in news if s.released_at]
+    released = _release(sorted(ends, key=lambda end: (end[0], end[1].pk)), now)
+    look.held.rows = [row for row in rows.values() if row.pk not in gone]
+    judged = upkeep.follow(look.held, now)
+    lost = {pk: names for pk, names in _on_lost_nodes(look).items() if pk in rows}
+    broken = sum(_tell_lost(rows[pk], lost[pk], now) for pk in sorted(lost))
+    touched = {rows[pk].workload_id for pk in (*(seen.admission for seen in news), *lost)}
+    if released or broken or judged or noted:
+        request_cycle(lifecycle.CHANGED, *sorted(touched))
+    return ReconcileReport(
+        started=started, released=released, broken=broken, judged=judged, noted=noted
     )
-    if released or broken:
-        request_cycle("released")
-    return ReconcileReport(started=started, released=released, broken=broken)
+
+
+def _start(row: Admission, seen: Sighting) -> bool:
+    workload = row.workload
+    if seen.started_at is None or workload.status != Status.ADMITTED or row.evicted_at:
+        return False
+    if seen.attempt != row.attempt:
+        return False
+    if not lifecycle.transition(workload, Status.RUNNING, at=seen.started_at):
+        return False
+    row.started_at = seen.started_at
+    row.save(update_fields=["started_at"])
+    return True
+
+
+def _note_members(row: Admission, seen: Sighting, look: _Look, now: datetime) -> int:
+    """Write ends of members, readiness and progress of an attempt that goes on."""
+    if seen.attempt != row.attempt or row.evicted_at is not None:
+        return 0
+    ends = _new_ends(row, seen, look)
+    if ends:
+        _write_ends(row, ends, look)
+    wavers = row.started_at is not None and seen.unready_since != row.unready_since
+    if wavers:
+        _note_readiness(row, seen.unready_since, now)
+    saved = _is_later(seen.checkpoint_at, row)
+    if saved:
+        row.workload.last_checkpoint_at = seen.checkpoint_at
+        row.workload.save(update_fields=["last_checkpoint_at"])
+    return len(ends) + wavers + saved
+
+
+def _write_ends(row: Admission, ends: Sequence[MemberEnd], look: _Look) -> None:
+    """Write members that are over; those that are over for good give their quota back."""
+    look.held.ends = {**look.held.ends, row.pk: [*look.held.ends.get(row.pk, ()), *ends]}
+    EndRow.objects.bulk_create(
+        (
+            EndRow(
+                admission=row,
+                attempt=row.attempt,
+                pod_set=end.member.pod_set,
+                node=end.member.node,
+                slot=end.member.slot,
+                end=end.end.value,
+                at=end.at,
+                exit_code=end.exit_code,
+                why=end.why[:64],
+            )
+            for end in ends
+        ),
+        ignore_conflicts=True,
+        batch_size=BATCH,
+    )
+    for end in (one for one in ends[:TOLD] if one.end is not End.FINISHED):
+        lifecycle.tell(row.workload, f"member_{end.end}", at=end.at, facts=_told(end))
+    upkeep.note_over(row, look.held, at=max(end.at for end in ends))
+
+
+def _told(end: MemberEnd) -> dict[str, str | int]:
+    member = end.member
+    facts: dict[str, str | int] = {"pod_set": member.pod_set, "node": member.node}
+    facts["slot"] = member.slot
+    if end.exit_code is not None:
+        facts["exit_code"] = end.exit_code
+    return facts | ({"why": end.why} if end.why else {})
+
+
+def _note_readiness(row: Admission, since: datetime | None, now: datetime) -> None:
+    """Write that not all pods are ready any more, or that they are again."""
+    row.unready_since = since
+    row.save(update_fields=["unready_since"])
+    kind = "readiness_lost" if since else "readiness_back"
+    lifecycle.tell(row.workload, kind, at=since or now)
 
 
 def _release(ends: Iterable[tuple[datetime, Admission, Outcome | None]], now: datetime) -> int:
     """End admissions, one instant after the other, so that each is metered at its own."""
-    world, released = load(now), 0
-    for instant, together in groupby(ends, key=lambda end: end[0]):
+    ends = list(ends)
+    if not ends:
+        return 0
+    world, released = load(now, waiting=False), 0
+    for instant, together in groupby(ends, key=itemgetter(0)):
         gone = [row for _, row, outcome in together if _end(row, instant, outcome)]
         world = _without(world, gone)
         meter.follow(world, at=instant)
         released += len(gone)
     return released
-
-
-def _start(admission: Admission, sighting: Sighting) -> bool:
-    workload = admission.workload
-    if sighting.started_at is None or workload.status != Status.ADMITTED or admission.evicted_at:
-        return False
-    if not lifecycle.transition(workload, Status.RUNNING, at=sighting.started_at):
-        return False
-    admission.started_at = sighting.started_at
-    admission.save(update_fields=["started_at"])
-    return True
 
 
 def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bool:
@@ -144,13 +311,14 @@ def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bo
         Whether it was done; False when the workload has changed meanwhile: the next look decides.
     """
     workload, why = admission.workload, admission.eviction_reason
-    alive = {Status.ADMITTED, Status.RUNNING, Status.PENDING}
-    if outcome and not admission.is_part and workload.status in alive:
+    if outcome and not admission.is_part and workload.status in ALIVE:
         if not lifecycle.transition(workload, Status.FINISHED, at=instant, outcome=outcome):
             return False
         logger.info("finished %s", workload)
-    else:
-        kind = "requeued" if workload.status == Status.PENDING else "released"
+    elif not admission.is_reserved:
+        rests = workload.requeue_at is not None and workload.requeue_at > instant
+        waits = workload.status == Status.PENDING and not rests
+        kind = "requeued" if waits else "released"
         kind = "surplus_left" if admission.is_part else kind
         lifecycle.tell(workload, kind, at=instant, reason=why)
     admission.released_at = max(instant, admission.admitted_at)

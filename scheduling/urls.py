@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from scheduling import machines, views
+from scheduling import live, machines, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
+    path("events/", live.events, name="events"),
     path("charts/quota-use/", views.quota_use_chart, name="chart-quota-use"),
     path("charts/borrowed/", views.borrowed_chart, name="chart-borrowed"),
     path("queues/", views.queues_page, name="queues"),

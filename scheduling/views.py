@@ -1,6 +1,5 @@
 """Pages of the scheduling room: ask for what the page shows, choose a template, nothing else."""
 
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -8,14 +7,13 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 from django_tables2 import RequestConfig
 
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
-from gpuplatform.common.pages import asked, extra_tiles, is_fragment, rows_response, wanted_format
+from gpuplatform.common.pages import asked, extra_tiles, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
@@ -155,7 +153,7 @@ def cohort_page(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 @require()
 def workloads_page(request: HttpRequest) -> HttpResponse:
-    """Show workloads; a poll gets the visible part only, a file gets all rows."""
+    """Show workloads; a file gets all rows."""
     actor = actor_of(request)
     rows = workloads.workload_rows(actor)
     teams = visible(Team.objects.all(), actor, "pk")
@@ -167,22 +165,14 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
         return rows_response(request, "workloads", workloads.WORKLOAD_COLUMNS, cells)
     table = WorkloadTable(found.qs, pages=Pages(actor))
     RequestConfig(request, paginate={"per_page": PER_PAGE}).configure(table)
-    context: dict[str, Any] = {
+    context = {
         "table": table,
         "is_filtered": found.is_bound and found.form.has_changed(),
+        "filter": found,
+        "actor": actor,
+        "sentence": findings.workloads_sentence(*workloads.state_counts(actor)),
     }
-    template = "scheduling/workloads_table.html"
-    if not is_fragment(request):
-        counts = workloads.state_counts(actor)
-        context |= {
-            "filter": found,
-            "actor": actor,
-            "sentence": findings.workloads_sentence(*counts),
-        }
-        template = "scheduling/workloads.html"
-    response = render(request, template, context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render(request, "scheduling/workloads.html", context)
 
 
 @require_safe
@@ -201,12 +191,7 @@ def workload_page(request: HttpRequest, uid: UUID) -> HttpResponse:
         "may_cancel": story.workload.status != "finished"
         and actor.may_submit(story.workload.team_id),
     }
-    template = (
-        "scheduling/workload_live.html" if is_fragment(request) else "scheduling/workload.html"
-    )
-    response = render(request, template, context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render(request, "scheduling/workload.html", context)
 
 
 @require_POST

@@ -13,7 +13,7 @@ from finops.allocation.direct import Used, by_place, used
 from finops.allocation.facts import Facts, Number
 from finops.allocation.findings import Finding
 from finops.allocation.ground import Ground, ground
-from finops.allocation.idle import Idle, idle_by_day, share_idle
+from finops.allocation.idle import Idle, Where, idle_by_day, share_idle
 from finops.allocation.ledger import Ledger, LineKey
 from finops.allocation.lines import Bill, Line, Sources, to_cents
 from finops.allocation.memo import Memo, memo
@@ -34,7 +34,7 @@ class Outcome:
     sources: Sources
     memo: Memo
     findings: tuple[Finding, ...]
-    idle_by_day: Mapping[str, Mapping[date, Number]]  # cluster -> local day -> money, where asked
+    idle_by_day: Mapping[Where, Mapping[date, Number]]  # by local day in money, where asked
 
 
 def chargeback(facts: Facts, *, by_day: bool = False) -> Outcome:

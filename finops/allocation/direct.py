@@ -143,7 +143,7 @@ def _charge(ground: Ground, found: Used, piece: _Piece, key: LineKey, amount: Nu
     use = piece.use
     resource = RESOURCE_OF_LINE.get(key.line_type, "gpu")
     quantity = hours(amount)
-    pool = ground.pool(use.cluster, use.node, piece.slot, resource)
+    pool = ground.pool(use.cluster, use.node, piece.slot, resource, use.flavor)
     tally = found.direct[Landing(pool, piece.place, key)]
     tally.add(quantity * key.unit_price, quantity)
     if ground.facts.policy.detail == "workload":

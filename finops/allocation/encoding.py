@@ -47,7 +47,7 @@ def as_json(outcome: Outcome) -> Json:
     return {
         "lines": [_line(line) for line in outcome.lines],
         "totals": _totals(outcome),
-        "memo": _memo(outcome.memo),
+        "memo": memo_json(outcome.memo),
         "findings": [_finding(finding) for finding in outcome.findings],
     }
 
@@ -128,7 +128,8 @@ def _totals(outcome: Outcome) -> Json:
 
 
 # ---- memo ------------------------------------------------------------------------------------
-def _memo(memo: memos.Memo) -> Json:
+def memo_json(memo: memos.Memo) -> Json:
+    """Return the memo of a bill as JSON."""
     found: Json = {
         "gpu_hours": [
             _hours(one, "cluster", "capacity", "used", "idle") for one in memo.gpu_hours

@@ -17,7 +17,8 @@ Number = int | Fraction
 
 UsageSource = Literal["scheduler", "opencost"]
 IdlePolicy = Literal["separate", "hidden", "proportional", "even", "owner", "owner_net"]
-IdleScope = Literal["cluster", "node"]
+IdleScope = Literal["cluster", "node", "flavor"]
+FileIdleScope = Literal["cluster", "node"]  # files of facts know no more
 IdleBasis = Literal["period", "day"]
 PreemptedPolicy = Literal["borrower", "not_charged", "reclaimer"]
 TokenWeight = Literal["spend", "tokens", "gpu_seconds"]
@@ -58,7 +59,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The choices of the bill; ``borrow_surcharge`` is a factor, ``lender_credit`` a part."""
+    """The choices of the bill; ``borrow_surcharge`` is a factor, ``lender_credit`` a part.
+
+    ``idle_scope`` "flavor" counts idle of own metering flavor by flavor, and names them.
+    """
 
     usage_source: UsageSource = "scheduler"
     idle: IdlePolicy = "separate"

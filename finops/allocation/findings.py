@@ -59,17 +59,19 @@ def missing_coverage(ground: Ground) -> Iterator[Finding]:
 
 def over_allocation(ground: Ground, idle: Idle) -> Iterator[Finding]:
     """Yield where more was charged than stands there."""
-    for (cluster, node, resource), amount in over_allocated(ground, idle).items():
+    for excess, amount in over_allocated(ground, idle).items():
+        cluster, node, resource, flavor = excess
         stands = sum(
             cost
             for pool, cost in idle.capacity.items()
             if pool.cluster == cluster
-            and pool.resource == resource
+            and (pool.resource, pool.flavor) == (resource, flavor)
             and (pool.node == node or _is_owned(ground, resource))
         )
         ratio = Fraction(amount) / stands if stands else None
         is_small = ratio is not None and ratio <= OVER_ALLOCATION_TOLERANCE
         subject = {"cluster": cluster, "resource": resource} | ({"node": node} if node else {})
+        subject |= {"flavor": flavor} if flavor else {}
         numbers = {"amount": amount} | ({} if ratio is None else {"ratio": ratio})
         yield Finding("over_allocation", "info" if is_small else "warning", subject, numbers)
 

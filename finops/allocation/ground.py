@@ -35,7 +35,9 @@ class Ground:
         assert found, f"no price of {flavor}"
         return found
 
-    def pool(self, cluster: str, node: str | None, slot: int, resource: Resource) -> Pool:
+    def pool(
+        self, cluster: str, node: str | None, slot: int, resource: Resource, flavor: str = ""
+    ) -> Pool:
         """Return the pool that a piece of capacity or of direct cost belongs to."""
         by_node = self.facts.policy.idle_scope == "node"
         return Pool(
@@ -44,7 +46,12 @@ class Ground:
             self.days[slot],
             self.loaded.billed(cluster, self.start(slot)),
             resource,
+            self.named(flavor),
         )
+
+    def named(self, flavor: str) -> str:
+        """Return the flavor where idle is counted flavor by flavor, else ""."""
+        return flavor if self.facts.policy.idle_scope == "flavor" else ""
 
 
 class Loaded:

@@ -25,12 +25,37 @@ class Weigher(NamedTuple):
     namespace: str
 
 
+class Where(NamedTuple):
+    """What a line of idle names: the cluster, and the flavor where it is counted by that."""
+
+    cluster: str
+    flavor: str
+
+    @classmethod
+    def of(cls, pool: Pool) -> "Where":
+        """Return what the lines of a pool name."""
+        return cls(pool.cluster, pool.flavor)
+
+    def key(self, line_type: str) -> LineKey:
+        """Return the line of a type."""
+        return LineKey(line_type, cluster=self.cluster, flavor=self.flavor)
+
+
 class Share(NamedTuple):
     """A part of a pool's idle that a weigher would bear under ``proportional``."""
 
     pool: Pool
     weigher: Weigher
     amount: Number
+
+
+class Excess(NamedTuple):
+    """Where more was charged than stands there."""
+
+    cluster: str
+    node: str
+    resource: Resource
+    flavor: str
 
 
 class Idle:
@@ -74,7 +99,7 @@ def _capacity(ground: Ground) -> dict[Pool, Number]:
             )
             for resource, per_hour in parts:
                 if per_hour:
-                    pool = ground.pool(row.cluster, row.node, slot, resource)
+                    pool = ground.pool(row.cluster, row.node, slot, resource, row.flavor)
                     cost[pool] += hours(per_hour * length)
     return cost
 
@@ -90,15 +115,15 @@ def share_idle(ground: Ground, idle: Idle, ledger: Ledger) -> None:
         if is_owned and pool.resource == "gpu":
             continue
         if amount < 0:
-            _add(ledger, "over_allocation", pool.cluster, amount)
+            _add(ledger, "over_allocation", Where.of(pool), amount)
         elif not pool.is_loaded:
-            _add(ledger, "unmeasured", pool.cluster, amount)
+            _add(ledger, "unmeasured", Where.of(pool), amount)
         elif policy == "proportional":
             _by_cost(idle, pool, ledger)
         elif policy == "even":
             _evenly(ground, pool, amount, ledger)
         else:
-            _add(ledger, "idle", pool.cluster, amount)
+            _add(ledger, "idle", Where.of(pool), amount)
 
 
 _CENTRAL = {
@@ -109,26 +134,26 @@ _CENTRAL = {
 }
 
 
-def _add(ledger: Ledger, line_type: str, cluster: str, amount: Number) -> None:
+def _add(ledger: Ledger, line_type: str, where: Where, amount: Number) -> None:
     """Add a central line; its bucket has its name."""
     origin, account = _CENTRAL[line_type]
-    ledger.add(origin, account, LineKey(line_type, cluster=cluster), amount)  # type: ignore[arg-type]
+    ledger.add(origin, account, where.key(line_type), amount)  # type: ignore[arg-type]
 
 
 def _by_cost(idle: Idle, pool: Pool, ledger: Ledger) -> None:
     shares = list(idle.shares(pool))
     if not shares:
-        _add(ledger, "idle_unattributed", pool.cluster, idle.amounts[pool])
+        _add(ledger, "idle_unattributed", Where.of(pool), idle.amounts[pool])
     for share in shares:
-        key = LineKey("idle_share", cluster=pool.cluster)
+        key = Where.of(pool).key("idle_share")
         ledger.add("idle", share.weigher.place, key, share.amount)
 
 
 def _evenly(ground: Ground, pool: Pool, amount: Number, ledger: Ledger) -> None:
     teams = ground.facts.teams
-    key = LineKey("idle_share", cluster=pool.cluster)
+    key = Where.of(pool).key("idle_share")
     if not teams:  # facts from rows may know none
-        _add(ledger, "idle_unattributed", pool.cluster, amount)
+        _add(ledger, "idle_unattributed", Where.of(pool), amount)
     for team in teams:
         ledger.add("idle", places.team(team.id), key, Fraction(amount) / len(teams))
 
@@ -136,7 +161,7 @@ def _evenly(ground: Ground, pool: Pool, amount: Number, ledger: Ledger) -> None:
 # ---- owners pay ------------------------------------------------------------------------------
 def _owned(ground: Ground, metered: Metered, ledger: Ledger) -> None:
     """Charge GPU idle instant by instant to the queues that were promised it."""
-    cluster = metered.cluster
+    where = Where(metered.cluster, ground.named(metered.flavor))
     for (queue, slot), record in metered.queues.items():
         if record.net_idle or record.lent:
             _owned_by(ground, metered, queue, slot, ledger)
@@ -144,9 +169,10 @@ def _owned(ground: Ground, metered: Metered, ledger: Ledger) -> None:
         if not (totals.unquota or totals.over):
             continue
         price = ground.price(metered.flavor, slot).gpu_hour
-        line_type = "idle" if _is_loaded(ground, cluster, slot) else "unmeasured"
-        _add(ledger, line_type, cluster, hours(totals.unquota) * price)
-        _add(ledger, "over_allocation", cluster, -hours(totals.over) * price)
+        is_loaded = _is_loaded(ground, metered.cluster, slot)
+        line_type = "idle" if is_loaded else "unmeasured"
+        _add(ledger, line_type, where, hours(totals.unquota) * price)
+        _add(ledger, "over_allocation", where, -hours(totals.over) * price)
 
 
 def _owned_by(ground: Ground, metered: Metered, queue: str, slot: int, ledger: Ledger) -> None:
@@ -158,7 +184,8 @@ def _owned_by(ground: Ground, metered: Metered, queue: str, slot: int, ledger: L
     key = key._replace(unit_price=price)
     net_idle, lent = hours(record.net_idle), hours(record.lent)
     if not _is_loaded(ground, cluster, slot):
-        _add(ledger, "unmeasured", cluster, net_idle * price)
+        where = Where(cluster, ground.named(metered.flavor))
+        _add(ledger, "unmeasured", where, net_idle * price)
         net_idle = ZERO
     if ground.facts.policy.idle == "owner":
         income = key._replace(line_type="loan_income")
@@ -172,31 +199,34 @@ def _is_loaded(ground: Ground, cluster: str, slot: int) -> bool:
     return ground.loaded.billed(cluster, ground.start(slot))
 
 
-def idle_by_day(ground: Ground, used: Used) -> dict[str, dict[date, Number]]:
-    """Return by cluster and local day what was paid for and not used, in money; any sign."""
-    found: dict[str, dict[date, Number]] = defaultdict(lambda: defaultdict(int))
+def idle_by_day(ground: Ground, used: Used) -> dict[Where, dict[date, Number]]:
+    """Return by pool and local day what was paid for and not used, in money; any sign."""
+    found: dict[Where, dict[date, Number]] = defaultdict(lambda: defaultdict(int))
     if not ground.dates:
         return {}
     for row in ground.facts.capacity:
         for slot, length in ground.slots.of(row):
             price = ground.price(row.flavor, slot).gpu_hour
-            found[row.cluster][ground.dates[slot]] += hours(row.gpus * price * length)
+            where = Where(row.cluster, ground.named(row.flavor))
+            found[where][ground.dates[slot]] += hours(row.gpus * price * length)
     for (pool, _, _), tally in used.direct.items():
         for day, part in tally.days.items():
-            found[pool.cluster][day] -= part.amount
-    return {cluster: dict(days) for cluster, days in found.items()}
+            found[Where.of(pool)][day] -= part.amount
+    return {where: dict(days) for where, days in found.items()}
 
 
-def over_allocated(ground: Ground, idle: Idle) -> Mapping[tuple[str, str, Resource], Number]:
-    """Return what was charged beyond capacity, by cluster, node and resource; positive."""
-    found: dict[tuple[str, str, Resource], Number] = defaultdict(int)
+def over_allocated(ground: Ground, idle: Idle) -> Mapping[Excess, Number]:
+    """Return what was charged beyond capacity; positive."""
+    found: dict[Excess, Number] = defaultdict(int)
     is_owned = ground.facts.policy.idle in {"owner", "owner_net"}
     for pool, amount in idle.amounts.items():
         if amount < 0 and not (is_owned and pool.resource == "gpu"):
-            found[pool.cluster, pool.node, pool.resource] -= amount
+            found[Excess(pool.cluster, pool.node, pool.resource, pool.flavor)] -= amount
     for metered in ground.metered if is_owned else ():
         for slot, totals in metered.slots.items():
             if totals.over:
                 price = ground.price(metered.flavor, slot).gpu_hour
-                found[metered.cluster, "", "gpu"] += hours(totals.over) * price
+                flavor = ground.named(metered.flavor)
+                excess = Excess(metered.cluster, "", "gpu", flavor)
+                found[excess] += hours(totals.over) * price
     return found

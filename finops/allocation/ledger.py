@@ -76,13 +76,17 @@ class Tally:
 
 
 class Pool(NamedTuple):
-    """Where idle is counted (FORMAT.md 3.2): node "" = by cluster, day 0 = the whole period."""
+    """Where idle is counted (FORMAT.md 3.2): node "" = by cluster, day 0 = the whole period.
+
+    ``flavor`` is "" but where the product counts idle flavor by flavor.
+    """
 
     cluster: str
     node: str
     day: int
     is_loaded: bool
     resource: Resource
+    flavor: str = ""
 
 
 class Landing(NamedTuple):

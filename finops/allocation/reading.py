@@ -58,7 +58,7 @@ POLICY = Shape(
     {
         "usage_source": Field(fields.choice(known.UsageSource)),
         "idle": Field(fields.choice(known.IdlePolicy)),
-        "idle_scope": Field(fields.choice(known.IdleScope)),
+        "idle_scope": Field(fields.choice(known.FileIdleScope)),
         "idle_basis": Field(fields.choice(known.IdleBasis)),
         "preempted": Field(fields.choice(known.PreemptedPolicy)),
         "borrow_surcharge": _NUMBER,

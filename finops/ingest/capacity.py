@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.db.models import Q
 
-from finops.loader import gpu_rows
+from finops.metered_facts import gpu_rows
 from finops.sources.rows import ZERO
 from finops.sources.windows import Window
 from scheduling.models import CapacityInterval

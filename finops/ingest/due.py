@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from finops.loader import OPEN
 from finops.models import BillingPeriod, Coverage, Source
+from finops.models.bills import DRAFTED
 from finops.models.sources import Outcome, Stored
 from finops.sources.windows import last_whole_day
 from gpuplatform.common.periods import month_at
@@ -36,7 +36,7 @@ def due_days(source: Source, now: datetime) -> list[date]:
 def _first_day(source: Source, now: datetime) -> date:
     """Return the first day of the oldest open month, or of this one where none is billed yet."""
     running = month_at(now, source.time_zone).first_day
-    oldest = BillingPeriod.objects.filter(status=OPEN).order_by("starts_at").first()
+    oldest = BillingPeriod.objects.filter(status__in=DRAFTED).order_by("starts_at").first()
     zone = ZoneInfo(source.time_zone)
     first = oldest.starts_at.astimezone(zone).date() if oldest else running
     return max(source.first_day, min(first, running))

@@ -1,6 +1,15 @@
 """Tables of what it costs."""
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
+from finops.models.mappings import Mapping
+from finops.models.periods import (
+    Acknowledgement,
+    Adjustment,
+    Freeze,
+    IssuedBill,
+    NumberSeries,
+    PeriodStep,
+)
 from finops.models.prices import Price
 from finops.models.source_rows import (
     AssetRow,
@@ -13,6 +22,8 @@ from finops.models.source_rows import (
 from finops.models.sources import Coverage, Fetch, Payload, Source
 
 __all__ = [
+    "Acknowledgement",
+    "Adjustment",
     "AssetRow",
     "Bill",
     "BillLine",
@@ -21,9 +32,14 @@ __all__ = [
     "Coverage",
     "Fetch",
     "Finding",
+    "Freeze",
     "GpuUseRow",
+    "IssuedBill",
+    "Mapping",
     "NodePriceRow",
+    "NumberSeries",
     "Payload",
+    "PeriodStep",
     "Price",
     "Source",
     "TeamDayRow",

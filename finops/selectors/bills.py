@@ -14,9 +14,9 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from finops.loader import Promised, has_facts, promised, staleness
-from finops.models import Bill, BillingPeriod, BillLine, Finding
-from finops.models.bills import IdlePolicy
-from finops.words import IDLE_KINDS, USE_KINDS
+from finops.models import Bill, BillingPeriod, BillLine, Finding, IssuedBill
+from finops.models.bills import DRAFTED, IdlePolicy, PeriodStatus
+from finops.words import CAPACITY_KINDS, IDLE_KINDS, USE_KINDS
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
 from queues.access import Actor
@@ -79,13 +79,44 @@ class BillView:
 
     @property
     def is_draft(self) -> bool:
-        """Return whether figures may still change."""
-        return self.status == "draft"
+        """Return whether figures may still change: the month is not closed."""
+        return self.period.status != PeriodStatus.CLOSED
+
+    @property
+    def issued(self) -> IssuedBill | None:
+        """Return how the bill was issued; None before its month is closed."""
+        return getattr(self.bill, "issued", None)
+
+    @property
+    def mode(self) -> str:
+        """Return the accounting mode: that of the closing, before it the team's own."""
+        if self.issued:
+            return self.issued.mode
+        return self.team.accounting_mode if self.team else "central"
 
     @property
     def is_charged(self) -> bool:
         """Return whether the team pays: its accounting mode is chargeback."""
-        return self.team is not None and self.team.accounting_mode == AccountingMode.CHARGEBACK
+        return self.mode == AccountingMode.CHARGEBACK
+
+    @property
+    def number(self) -> str:
+        """Return the number of an issued bill that is charged, else ""."""
+        return (self.issued.number or "") if self.issued else ""
+
+    @property
+    def team_name(self) -> str:
+        """Return what the team is called, or was when the month was closed; "" is central."""
+        if self.issued:
+            return self.issued.team_name
+        return str(self.team) if self.team else ""
+
+    @property
+    def cost_center(self) -> str:
+        """Return the cost centre that is or would be debited, "" where there is none."""
+        if self.issued:
+            return self.issued.cost_center
+        return self.team.cost_center if self.team else ""
 
     @property
     def is_running(self) -> bool:
@@ -119,9 +150,14 @@ class MonthView:
         return bill_status(self.period)
 
     @property
+    def is_drafted(self) -> bool:
+        """Return whether its bills are made anew, and its policy can be chosen."""
+        return self.period.status in DRAFTED
+
+    @property
     def sums_match(self) -> bool:
-        """Return whether the bills add up to the cost of the capacity, to the cent."""
-        return self.figures.total == self.period.capacity_cost
+        """Return whether the bills add up to what everything cost, to the cent."""
+        return self.figures.total == self.period.total_cost
 
     @property
     def is_stale(self) -> bool:
@@ -162,7 +198,7 @@ def bill_status(period: BillingPeriod) -> str:
     """Return what files call the state of a period's bills."""
     if period.pk is None:
         return "none"
-    return "draft" if period.status == "open" else period.status
+    return "draft" if period.status == PeriodStatus.OPEN else str(period.status)
 
 
 def may_see_bills(actor: Actor) -> bool:
@@ -273,7 +309,7 @@ def days_of(view: BillView) -> dict[str, dict[str, Decimal]]:
 def _visible(actor: Actor) -> QuerySet[Bill]:
     """Return the bills the actor may see: all, or those of the teams the actor leads."""
     bills = Bill.objects.annotate(is_stale=staleness("period__"))
-    bills = bills.select_related("period", "team").prefetch_related("lines")
+    bills = bills.select_related("period", "team", "issued").prefetch_related("lines")
     return bills if actor.may_see_bills else bills.filter(team_id__in=actor.bill_team_ids)
 
 
@@ -297,7 +333,10 @@ def _view(bill: Bill) -> BillView:
 
 
 def _month_without_bills(actor: Actor, name: str) -> MonthView | None:
-    asked = month(name, settings.BILLING_TIME_ZONE)
+    try:
+        asked = month(name, settings.BILLING_TIME_ZONE)
+    except ValueError:  # an address of REST may name anything
+        return None
     if not may_see_bills(actor) or asked.starts_at >= clock.now():
         return None
     # Not saved: a month gets its row with its first bill.
@@ -339,7 +378,7 @@ def _figures(lines: Iterable[BillLine]) -> Figures:
         amounts[_column(line.kind)] += line.amount
         if line.kind in USE_KINDS:
             used += line.quantity or 0
-        else:
+        elif line.kind in CAPACITY_KINDS:
             # Loan income shows as positive hours what is given back to the lenders.
             idle += (line.quantity or 0) * (-1 if line.kind == "loan_income" else 1)
     return Figures(

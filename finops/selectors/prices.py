@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from finops.loader import gpu_rows, known_flavors, open_periods_touched
+from finops.loader import known_flavors, open_periods_touched
+from finops.metered_facts import gpu_rows
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
 from finops.specs import EVERY_FLAVOR

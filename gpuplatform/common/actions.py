@@ -31,8 +31,17 @@ VERBS: Mapping[str, str | Promise] = {
 }
 SENTENCES: Mapping[str, str | Promise] = {
     "bill.exported": _("Bill exported"),
+    "billing_period.acknowledged": _("Finding acknowledged"),
+    "billing_period.adjusted": _("Adjustment made"),
+    "billing_period.closed": _("Month closed"),
+    "billing_period.corrected": _("Late data booked"),
     "billing_period.idle_policy_chosen": _("Idle policy chosen"),
+    "billing_period.put_forward": _("Month put forward"),
+    "billing_period.reviewed": _("Month reviewed"),
+    "billing_period.sent_back": _("Month sent back"),
     "cluster_queue.shared_by_weight": _("Quota given by weight"),
+    "cost_mapping.ended": _("Mapping ended"),
+    "cost_mapping.set": _("Mapping set"),
     "membership.removed": _("Member removed"),
     "membership.set": _("Member's role set"),
     "platform_role.granted": _("Platform role granted"),

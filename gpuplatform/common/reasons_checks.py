@@ -287,6 +287,64 @@ PRICES: dict[str, Reason] = {
         _("{gpu_hours} GPU-hours have no price and cost nothing on the bills."),
         _("Set a price that is in force from the beginning of the month."),
     ),
+    "missing_coverage": Reason(
+        ERROR,
+        _("{hours} hours of a source were not loaded."),
+        _("Load the missing days of the source, or accept them as a gap with a reason."),
+    ),
+    "source_currency": Reason(
+        ERROR,
+        _("A source counts in another currency than the bills; nothing of it is on them."),
+        _("Declare the currency that its numbers are really in."),
+    ),
+    "hours_differ": Reason(
+        WARNING,
+        _("Our metering has {scheduler} GPU-hours, OpenCost has {opencost}."),
+        _("Look at work outside queues, and at days that OpenCost saw in part."),
+    ),
+    "zero_spend": Reason(
+        WARNING,
+        _("{rows} requests with {tokens} tokens were logged at no cost; {amount} is billed."),
+        _("Their cost is worked out anew from tokens and price."),
+    ),
+    "no_price": Reason(
+        WARNING,
+        _("{rows} requests with {tokens} tokens have no cost and no price."),
+        _("Set the price of a million tokens of the model."),
+    ),
+    "spend_mismatch": Reason(
+        WARNING,
+        _("Requests were logged at {spend}; at the declared price they cost {listed}."),
+        _("Compare the price that LiteLLM is configured with."),
+    ),
+    "unknown_team": Reason(
+        WARNING,
+        _("{rows} requests with {tokens} tokens come from a team that nobody has assigned."),
+        _("Assign the team of LiteLLM to a team."),
+    ),
+    "unmapped_model": Reason(
+        WARNING,
+        _("{rows} requests with {tokens} tokens went to a model without a deployment."),
+        _("Say which namespace serves the model, or that it is external."),
+    ),
+    "utc_day_rows": Reason(
+        WARNING,
+        _("Some tokens are known by the day of UTC only; days of bills begin elsewhere."),
+    ),
+    "zero_weights": Reason(
+        INFO,
+        _("A cost that is shared by use had no use to go by, and is shared in equal parts."),
+    ),
+    "drift": Reason(
+        WARNING,
+        _("Tokens were priced at {token_cost}; their iron costs {iron}."),
+        _("Look at the price of tokens, at how busy the deployment is, and at who uses it."),
+    ),
+    "price_anomaly": Reason(
+        ERROR,
+        _("A machine was counted at {resolved} an hour, and {declared} is declared."),
+        _("Compare the price list of the source with the prices here."),
+    ),
     "over_allocation": Reason(
         WARNING,
         _("More GPU-hours were used than were there, worth {amount}."),
@@ -296,6 +354,19 @@ PRICES: dict[str, Reason] = {
         WARNING,
         _("Use worth {amount} has no owner."),
         _("Give its namespaces or queues a team."),
+    ),
+    "no_bills": Reason(
+        ERROR, _("The month has no bills."), _("Wait until its draft has been made.")
+    ),
+    "no_cost_center": Reason(
+        ERROR,
+        _("{team} is charged and has no cost centre to debit."),
+        _("Give the team a cost centre, or let it be for information only."),
+    ),
+    "sums_differ": Reason(
+        ERROR,
+        _("The bills add up to {billed}, the month costs {cost}."),
+        _("This is a fault of the platform: do not close the month."),
     ),
     "facts_refused": Reason(
         ERROR,

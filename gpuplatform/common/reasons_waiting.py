@@ -184,6 +184,11 @@ BLOCKERS: dict[str, Reason] = {
 # Why an admission was lost (``admission.md`` 2.1, 2.3).
 EVICTIONS: dict[str, Reason] = {
     "Preempted": Reason(WARNING, _("Gave way to a workload with a better right.")),
+    "Consolidated": Reason(
+        WARNING,
+        _("It moves so that a larger gang fits."),
+        _("Its new nodes are kept for it: it starts again there as soon as it has left."),
+    ),
     "NodeFailures": Reason(WARNING, _("A node under it failed.")),
     "ClusterQueueStopped": Reason(WARNING, _("Its cluster queue was drained.")),
     "LocalQueueStopped": Reason(WARNING, _("Its local queue was drained.")),

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from gpuplatform.common.problems import Problem
 from queues.choices import AccountingMode, PriorityKind
 from queues.rules.words import (
+    RESERVED,
     check_choice,
     check_int32,
     check_labels,
@@ -18,12 +19,14 @@ from queues.rules.words import (
 from queues.specs import NamespaceSpec, PriorityClassSpec, TeamSpec
 
 TEXT_LENGTH = 10_000
+# Pages of a month stand where the bill of a team stands: /bills/2026-06/close/.
+TEAM_RESERVED = RESERVED | {"close", "summary"}
 
 
 def check_team(spec: TeamSpec) -> Iterator[Problem]:
     """Yield every problem of a team."""
     yield from check_short_name(spec.name)
-    yield from check_reserved(spec.name)
+    yield from check_reserved(spec.name, reserved=TEAM_RESERVED)
     yield from check_text(spec.display_name, "display_name", 100)
     yield from check_text(spec.cost_center, "cost_center", 64)
     yield from check_text(spec.description, "description", TEXT_LENGTH)

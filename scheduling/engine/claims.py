@@ -1,5 +1,6 @@
 """Claims: capacity freed for a preemptor is kept for it, and nobody strikes back.
 
+Work that is moved has one too, on the nodes where it starts again: from when it is told to leave.
 Source: ``decisions.md`` 4.6 and 4.7.
 """
 
@@ -98,7 +99,8 @@ class Claims:
             self._in_queue.setdefault(workload.queue or "", set()).add(workload.key)
 
     def _may_wait(self, workload: Workload, claim: Claim) -> bool:
-        if workload.admission is not None or workload.blocked:
+        moves = workload.releasing and workload.key in claim.victims
+        if (workload.admission is not None and not moves) or workload.blocked:
             return False
         queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
         if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:

@@ -2,7 +2,7 @@
 
 from scheduling.engine.contest import Contest
 from scheduling.engine.desk import Desk
-from scheduling.engine.entries import Entry, find_entry, out_of_reach, reach
+from scheduling.engine.entries import Entry, find_entry, never, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
 from scheduling.engine.lines import Walk
@@ -194,13 +194,13 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
         entry = _look_for(desk, workload, claim, bound, line=line, parked=parked)
         if entry is not None:
             _take(desk, workload, claim, entry, waits=reserved is not None)
-    if reserved is not None and not (entry and (entry.ready or entry.victims)):
+    if reserved is not None and not (entry and (entry.ready or entry.frees)):
         state.reservations.keep(reserved)
     elif entry is None and claim is None:
         _reserve_for(desk, workload)
     if entry is not None:
         return entry.ready
-    return _is_strict(state, form.queue) and state.never(workload)
+    return _is_strict(state, form.queue) and never(state, workload)
 
 
 def _look_for(
@@ -246,6 +246,7 @@ def _take(
         desk.admit(workload, entry.assignments)
         return
     victims = desk.make_room(workload, entry.victims)
+    victims |= desk.relocate(workload, entry.relocated)
     if victims:
         desk.shield(workload)
         victims.update(claim.victims if claim else ())

@@ -38,6 +38,7 @@ class Desk:
         self.timed = False  # whether somebody has started whose end is known
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
         state.newcomers.open()
+        state.consolidator.open()
         self._before = self._counted()
 
     def admit(self, workload: Workload, assignments: tuple[Assignment, ...]) -> None:
@@ -204,12 +205,29 @@ class Desk:
         reason = EvictionReason.PREEMPTED
         self.moves.append(Evict(key, reason, preemptor.key, victim.right, lost))
 
+    def relocate(self, gang: Workload, seats: Mapping[str, tuple[Assignment, ...]]) -> set[str]:
+        """Let running work leave in favour of ``gang``, and keep for it where it starts again.
+
+        Returns the keys of what is then on its way out.
+        """
+        state, going = self.state, set(seats)
+        for key in sorted(seats):
+            self._leave(state.workloads[key])
+            state.workloads[key] = replace(state.workloads[key], releasing=True)
+        for key, seat in sorted(seats.items()):
+            work = state.workloads[key]
+            state.claims.remember(key, gang.key)
+            state.claims.make(work, seat, going, state.now)
+            lost = lost_gpu_hours(work, state.now)
+            reason = EvictionReason.CONSOLIDATED
+            self.moves.append(Evict(key, reason, gang.key, None, lost, seat))
+        return going
+
     def _shrink_for(self, preemptor: Workload, key: str, pieces: list[Candidate]) -> None:
         """Take surplus from a gang that runs on."""
         works = [piece.workload for piece in pieces]
-        for work in works:
-            self._leave(work)
-            self.state.books.parts.take(work)
+        self.state.cutting.take(key, works)
+        self._stirred.add(pieces[0].queue)
         self.state.claims.remember(key, preemptor.key)
         pods = joined(self.state.workloads[key], *map(standing, works))
         lost = sum(lost_gpu_hours(work, self.state.now) for work in works)
@@ -222,14 +240,11 @@ class Desk:
 
         A gang takes along what surplus it has left.
         """
-        state = self.state
-        parts = (workload,) if workload.part_of else state.books.parts.of(workload)
+        state, parts = self.state, self.state.books.parts.of(workload)
         for part in parts:
             state.books.leave(part, standing(part))
-            state.running.remove(part)
-        if not workload.part_of:
-            state.sink(workload)
-            state.releasing[workload.key] = workload
+        state.sink(workload)
+        state.releasing[workload.key] = workload
         queue = state.books.queue(workload)
         if queue is not None:
             self._stirred.add(queue)
@@ -297,6 +312,7 @@ class Desk:
             "nodes_scanned": state.atlas.scanned,
             "forecasts": state.forecasts,
             "pod_sets_tried": state.assigner.steps,
+            "relocations_tried": state.consolidator.searched,
             "trials": state.preemptor.trials,
         }
 

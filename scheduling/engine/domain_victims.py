@@ -4,12 +4,12 @@ In the order of candidates alone, the domain wins that comes free first, though 
 much is free already, may cost less. Source: ``placement.md`` 1.8 (OURS, 2).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from scheduling.engine.atlas import NO_LEVEL, Atlas, level_of
 from scheduling.engine.candidates import Candidate
 from scheduling.engine.flavors import Option
-from scheduling.engine.snapshot import PodSet
+from scheduling.engine.snapshot import PodSet, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import lost_gpu_seconds
 from scheduling.engine.topology import Path
@@ -25,17 +25,28 @@ def by_domain(
     The domain of the first candidate comes first; none where no level is required. Whoever is
     taken whole takes its surplus along, wherever that stands.
     """
+    works = [candidate.workload for candidate in candidates]
+    groups = keys_by_domain(atlas, pod_set, option, works)
+    return [tuple(c for c in candidates if _goes(c, keys)) for keys in groups]
+
+
+def keys_by_domain(
+    atlas: Atlas, pod_set: PodSet, option: Option, works: Iterable[Workload]
+) -> list[set[str]]:
+    """Return who stands in each domain of the level that is required, that of the first in front.
+
+    None where no level is required, or all stand in one domain of it.
+    """
     levels = atlas.levels(option.values())
     depth = level_of(pod_set, levels)
     if depth is None or depth in (0, NO_LEVEL):
         return []
     paths, found = atlas.paths(levels), dict[Path, set[str]]()
-    for candidate in candidates:
-        nodes = {node for one in standing(candidate.workload) for node in one.nodes}
+    for work in works:
+        nodes = {node for one in standing(work) for node in one.nodes}
         for domain in sorted({paths[node][:depth] for node in nodes if node in paths}):
-            found.setdefault(domain, set()).add(candidate.workload.key)
-    groups = list(found.values())[:MAX_DOMAINS] if len(found) > 1 else []
-    return [tuple(c for c in candidates if _goes(c, keys)) for keys in groups]
+            found.setdefault(domain, set()).add(work.key)
+    return list(found.values())[:MAX_DOMAINS] if len(found) > 1 else []
 
 
 def _goes(candidate: Candidate, keys: set[str]) -> bool:

@@ -12,8 +12,9 @@ from scheduling.engine.consumption import fading
 from scheduling.engine.decay import Consumed
 from scheduling.engine.machines import PODS
 from scheduling.engine.ordering import precedence
+from scheduling.engine.queue_rules import LocalQueue
 from scheduling.engine.shapes import Form
-from scheduling.engine.snapshot import FlavorResource, LocalQueue, Snapshot, Workload
+from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
 from scheduling.engine.tree import QuotaTree, queue_key
 from scheduling.engine.usage import held_usage
 

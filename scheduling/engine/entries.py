@@ -1,6 +1,7 @@
 """How one workload gets in: at once, once those who leave have left, or once victims have.
 
-At once also means: if those who were admitted in this cycle stand elsewhere.
+At once also means: if those who were admitted in this cycle stand elsewhere. Victims are the last
+resort: where it is allowed, running work that can start again elsewhere moves first.
 
 The whole workload comes first in each of these ways, evictions included; only then are fewer
 pods looked at, where some pod set is content with fewer: the largest number with which any of
@@ -13,6 +14,8 @@ from dataclasses import dataclass, field
 from scheduling.engine import partial
 from scheduling.engine.books import within
 from scheduling.engine.candidates import Candidate
+from scheduling.engine.consolidation import Relocation
+from scheduling.engine.movers import movable
 from scheduling.engine.snapshot import Assignment, Claim, Workload
 from scheduling.engine.state import State
 from scheduling.engine.ways import Way
@@ -22,13 +25,20 @@ from scheduling.engine.ways import Way
 class Entry:
     """Where the workload is going to stand. ``ready``: now; else once others have left.
 
-    ``moved``: where newcomers of this cycle must stand instead, by key.
+    ``moved``: where newcomers of this cycle must stand instead, by key. ``relocated``: where
+    running work starts again that leaves for its sake.
     """
 
     assignments: tuple[Assignment, ...]
     ready: bool = False
     victims: tuple[Candidate, ...] = ()
     moved: Mapping[str, tuple[Assignment, ...]] = field(default_factory=dict)
+    relocated: Mapping[str, tuple[Assignment, ...]] = field(default_factory=dict)
+
+    @property
+    def frees(self) -> bool:
+        """Return whether somebody leaves for its sake."""
+        return bool(self.victims or self.relocated)
 
 
 def find_entry(
@@ -80,7 +90,7 @@ def out_of_reach(state: State, asking: Workload) -> bool:
         return False
     sides = books.coming if state.releasing else books.both
     for way in preemptor.ways.of(asking, queue):
-        if within(sides, queue, way.usage) or preemptor.may_help(asking, queue, way):
+        if within(sides, queue, way.usage) or preemptor.prospects.may_help(asking, queue, way):
             return False
     return True
 
@@ -135,11 +145,33 @@ def _claimed(state: State, asking: Workload, claim: Claim | None) -> Entry | Non
 def _later(
     state: State, whole: Workload, protected: Collection[str], way: Way | None
 ) -> Entry | None:
-    """Wait for those who are leaving anyway; only if they are too few, evict others."""
+    """Wait for those who are leaving anyway; if they are too few, move others, or evict them."""
     if state.releasing:
         pinned = way.pinned if way else None
         assignments = state.assigner.assign(whole, state.books.coming, pinned)
         if assignments is not None:
             return Entry(assignments)
+    relocation = _relocation(state, whole, protected, way)
+    if relocation is not None:
+        return Entry(relocation.assignments, relocated=relocation.moved)
     rescue = state.preemptor.find(whole, protected, ways=(way,) if way else None)
     return None if rescue is None else Entry(rescue.assignments, victims=rescue.victims)
+
+
+def _relocation(
+    state: State, whole: Workload, protected: Collection[str], way: Way | None
+) -> Relocation | None:
+    """Return whom to move so that it fits; like :func:`_closer` not with reservations aside."""
+    queue = state.books.queue(whole)
+    if state.platform.moving is None or queue is None or state.reservations.any_aside:
+        return None
+    every = (way,) if way else state.preemptor.ways.of(whole, queue)
+    ways = state.consolidator.hopeful(whole, every)
+    if not ways:
+        return None
+    return state.consolidator.find(whole, movable(state, whole, protected), ways, state.now)
+
+
+def never(state: State, workload: Workload) -> bool:
+    """Return whether no departure of others can ever let the workload start."""
+    return state.explainer.never(state.intern(partial.smallest(state.asking(workload))))

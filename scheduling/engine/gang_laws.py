@@ -66,6 +66,8 @@ def unlawful_release(snapshot: Snapshot, gang: Workload) -> Iterator[str]:
     since = [away[node] for node in places if node in away and away[node] <= now]
     if not since:
         yield f"{gang.key} is given up, and lost nothing"
+    elif not gang.mends:
+        return
     elif len(since) < len(places) and (grace < 0 or now < min(since) + grace):
         yield f"{gang.key} is given up before its grace has passed"
 

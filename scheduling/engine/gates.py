@@ -1,5 +1,6 @@
-"""Who may not even stand in line, and why: stopped, missing and inactive queues."""
+"""Who may not even stand in line, and why: stopped, missing and inactive queues, gates, rests."""
 
+import math
 from collections.abc import Collection
 
 from scheduling.engine.plan import Blocker
@@ -8,6 +9,11 @@ from scheduling.engine.terms import BlockerCode, PendingReason, StopPolicy
 
 Why = tuple[PendingReason, tuple[Blocker, ...]]
 
+_REASONS = {
+    BlockerCode.QUEUE_STOPPED: PendingReason.SUSPENDED,
+    BlockerCode.GATED: PendingReason.ADMISSION_GATED,
+    BlockerCode.BACKING_OFF: PendingReason.BACKING_OFF,
+}
 _CODES = frozenset(code.value for code in BlockerCode)
 
 
@@ -20,9 +26,12 @@ def blocked(workload: Workload) -> Why:
         )
         return PendingReason.ON_HOLD, (blocker,)
     code = BlockerCode(workload.blocked)
-    stopped = code is BlockerCode.QUEUE_STOPPED
-    reason = PendingReason.SUSPENDED if stopped else PendingReason.MISCONFIGURED
-    return reason, (Blocker(code, where=where),)
+    facts: dict[str, str | int] = {}
+    if code is BlockerCode.BACKING_OFF and workload.not_before is not None:
+        facts["until"] = math.ceil(workload.not_before)
+    return _REASONS.get(code, PendingReason.MISCONFIGURED), (
+        Blocker(code, where=where, facts=facts),
+    )
 
 
 def shut(platform: Snapshot, circular: Collection[str], name: str) -> Why | None:

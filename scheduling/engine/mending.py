@@ -2,7 +2,8 @@
 
 What still runs stays where it is, and the whole gang keeps its quota, for a grace. Lost surplus
 is given up at once. Where what is lost finds no room within the grace the gang leaves whole, and
-waits again as old as it is. Source: ``placement.md`` 1.1 (OURS), 6 (3), 6.1 T5.
+waits again as old as it is; so does, at once, who wants no part of it replaced
+(``Workload.mends``). Source: ``placement.md`` 1.1 (OURS), 6 (3), 6.1 T5.
 """
 
 from collections import deque
@@ -22,7 +23,7 @@ from scheduling.engine.gangs import (
 )
 from scheduling.engine.growth import beside
 from scheduling.engine.ordering import queue_order
-from scheduling.engine.parts import last_pods
+from scheduling.engine.parts import with_pods
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.terms import EvictionReason
 
@@ -58,7 +59,7 @@ class Mending:
         left = without(desk.holding(gang), lost)
         torn = _torn(gang, left)
         desk.work["broken"] += 1
-        if not left:
+        if not left or not gang.mends:
             desk.evict(gang, EvictionReason.NODE_FAILURES)
         elif stands(gang, counted(without(left, torn))):
             desk.lose(gang, joined(gang, lost, torn))
@@ -150,7 +151,7 @@ def _torn(gang: Workload, left: Iterable[Assignment]) -> tuple[Assignment, ...]:
         parts = sets[one.pod_set].subgroups if one.pod_set in sets else None
         whole = parts is None or whole_parts(sets[one.pod_set], one.count) == one.count
         if parts is not None and not whole:
-            torn.append(last_pods(one, one.count % parts.size))
+            torn.append(with_pods(one, one.count % parts.size))
     return tuple(torn)
 
 

@@ -48,6 +48,7 @@ class Evict:
     """Take quota and nodes from an admitted workload.
 
     ``lost_gpu_hours``: progress that is thrown away, since its last checkpoint or its start.
+    ``moves_to``: where it starts again as soon as it has left; none: it waits like anybody.
     """
 
     workload: str
@@ -55,6 +56,7 @@ class Evict:
     preemptor: str | None = None
     right: PreemptionReason | None = None
     lost_gpu_hours: float = 0.0
+    moves_to: tuple[Assignment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

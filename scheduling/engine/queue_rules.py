@@ -1,4 +1,4 @@
-"""How a queue searches its flavors, and how long its work is safe."""
+"""How a queue searches its flavors, how long its work is safe, and the doors to it."""
 
 from dataclasses import dataclass
 
@@ -27,3 +27,17 @@ class MinimumRuntime:
 
 KUEUE_SEARCH = Fungibility()
 UNPROTECTED = MinimumRuntime()
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueue:
+    """A project's door to a ClusterQueue.
+
+    ``consumption`` is its decayed usage, weighted, where nobody remembers it for the snapshot:
+    with ``Snapshot.usage_decay`` it is worked out from the memory and ``fair_weight``.
+    """
+
+    name: str
+    cluster_queue: str
+    consumption: float = 0.0
+    fair_weight: float = 1.0

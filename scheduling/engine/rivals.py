@@ -7,6 +7,7 @@ goes first needs no explanation; somebody less urgent does.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from scheduling.engine.entries import never
 from scheduling.engine.fair_victims import sides
 from scheduling.engine.gates import shut
 from scheduling.engine.ordering import least_borrowing, urgency
@@ -103,7 +104,7 @@ class Rivals:
                 tournament.enter(Contender(queue, usage, urgency(head), head))
                 tournament.replay(queue)
         while (champion := tournament.champion(root)) is not None:
-            if not self._state.never(champion.who):
+            if not never(self._state, champion.who):
                 return Rival(champion.who, champion.queue, champion.usage)
             tournament.withdraw(champion.queue)
             tournament.replay(champion.queue)

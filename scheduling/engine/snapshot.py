@@ -11,8 +11,15 @@ from typing import NamedTuple
 from scheduling.engine.decay import Consumed, Decayed, UsageDecay
 from scheduling.engine.lobby import EMPTY_LOBBY, Lobby
 from scheduling.engine.machines import WHOLE, Amounts, Flavor, Node, Toleration, Topology
+from scheduling.engine.moving import Moving
 from scheduling.engine.patience import PATIENT, Patience
-from scheduling.engine.queue_rules import KUEUE_SEARCH, UNPROTECTED, Fungibility, MinimumRuntime
+from scheduling.engine.queue_rules import (
+    KUEUE_SEARCH,
+    UNPROTECTED,
+    Fungibility,
+    LocalQueue,
+    MinimumRuntime,
+)
 from scheduling.engine.terms import (
     BorrowWithinCohort,
     DeviceLocality,
@@ -51,10 +58,7 @@ NOTHING = Quota(nominal=0)
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Queues that lend to each other; cohorts form a tree by ``parent``.
-
-    ``fairness`` counts at the root of a tree alone.
-    """
+    """Queues that lend to each other, a tree by ``parent``. ``fairness`` counts at its root."""
 
     name: str
     parent: str | None = None
@@ -184,10 +188,7 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Subgroups:
-    """A role in parts of ``size`` pods each, of which ``minimum`` must be whole to start.
-
-    A part that stands at all stands whole.
-    """
+    """A role in parts of ``size`` pods, ``minimum`` of them whole to start; each whole or none."""
 
     size: int
     minimum: int
@@ -253,19 +254,20 @@ class Workload:
 
     ``queue`` None: outside every queue; placed without quota, never preempts nor is preempted.
     ``blocked`` is the code of a reason, known from the rows, that keeps it out of the cycle
-    (missing or stopped local queue, foreign namespace), or ""; running work gets no more then.
-    ``releasing`` true: evicted, but its pods still stand; quota and nodes are held.
+    (missing queue, foreign namespace), or ""; running work gets no more then. ``not_before``: it
+    is not to be looked at before this instant (:mod:`rests`).
+    ``releasing``: evicted, but its pods still stand; quota and nodes are held.
     ``ceiling_queue``: a second queue whose ceiling also bounds the workload (``decisions.md`` 5).
     ``last_checkpoint_at``: up to when its progress is safe; None: since its start nothing is.
     ``reclaimable``: pods by pod set that have finished and give their quota back already.
-    ``replaces``: the key of the running workload that this one is a grown copy of; it asks for
-    the difference only, and takes its place in the moment of admission (``admission.md`` K37).
+    ``replaces``: the running workload that this one is a grown copy of; it asks for the
+    difference only, and takes its place when it is admitted (``admission.md`` K37).
     ``min_member``: with how many pods the gang starts; what is above is surplus, which starts
     pod by pod as room allows, never evicts anybody and may be taken singly. None: all at once.
-    ``duration_s``: how long one run takes, declared or estimated; None: nobody knows.
-    ``part_of``: the key of the running gang from which these pods were taken; "": own work.
-    ``stateless``: it has no progress to lose; ``checkpoint_interval_s``: how often it means to
-    save what it has, None: it does not say. Neither decides anything (``widening.py``).
+    ``duration_s``: how long one run takes, declared or estimated; None: nobody knows. ``part_of``:
+    the running gang from which these pods were taken; "": own work.
+    ``mends``: what it loses with a node is looked for elsewhere; else the whole gang waits again.
+    ``stateless``, ``checkpoint_interval_s``: what it has to lose, and how often it saves it.
     """
 
     key: str
@@ -289,13 +291,16 @@ class Workload:
     part_of: str = ""
     stateless: bool = False
     checkpoint_interval_s: float | None = None
+    not_before: float | None = None
+    mends: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
     """Capacity freed for a preemptor and kept for it until ``expires_at``.
 
-    ``assignments`` is where the preemptor is going to stand.
+    ``assignments`` is where it is going to stand. A claim with its own workload among the
+    ``victims`` is that of work that is being moved: it leaves, and comes back there.
     """
 
     workload: str
@@ -348,20 +353,6 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalQueue:
-    """A project's door to a ClusterQueue.
-
-    ``consumption`` is its decayed usage, weighted, where nobody remembers it for the snapshot:
-    with :attr:`Snapshot.usage_decay` it is worked out from the memory and ``fair_weight``.
-    """
-
-    name: str
-    cluster_queue: str
-    consumption: float = 0.0
-    fair_weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
 class Recent:
     """How many pods like those of a pod set came lately; its name and count do not matter."""
 
@@ -379,7 +370,8 @@ class Snapshot:
     ``shapes``: the pods of the last 30 days, for the policy ``fragmentation``; none: what waits.
     ``gang_grace_s``: how long gangs that lost a node keep their place; negative: for ever.
     ``keeps_for_gpus``: pods that ask for no GPU get of a GPU node only what its free GPUs do not
-    need; else they come to such nodes last.
+    need; else they come to such nodes last. ``moving``: how much running work may be moved so
+    that a blocked gang fits; None: none.
     """
 
     now: float
@@ -398,3 +390,4 @@ class Snapshot:
     patience: Patience = PATIENT
     shapes: tuple[Recent, ...] = ()
     keeps_for_gpus: bool = False
+    moving: Moving | None = None

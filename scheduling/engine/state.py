@@ -1,11 +1,11 @@
 """The working state of one cluster: books, running and waiting work, claims.
 
-Built from a snapshot, kept across cycles and fed by changes; a kept state and a fresh one lead
-to the same plan. A change of the platform (queues, cohorts, flavors, nodes) asks for a new
-state: ``State(replace(state.snapshot(), nodes=...))``.
+Kept across cycles and fed by changes; a kept state and a fresh one lead to the same plan. A change
+of the platform (queues, flavors, nodes) asks for ``State(replace(state.snapshot(), nodes=...))``.
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,6 +14,8 @@ from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
 from scheduling.engine.choosing import Chooser
 from scheduling.engine.claims import Claims
+from scheduling.engine.consolidation import Consolidator
+from scheduling.engine.cutting import Cutting
 from scheduling.engine.doors import Doors
 from scheduling.engine.expected import Waiting
 from scheduling.engine.explain import Explainer
@@ -26,21 +28,14 @@ from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
 from scheduling.engine.losses import Losses
 from scheduling.engine.newcomers import Newcomers
-from scheduling.engine.partial import smallest
-from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by, split
+from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by
 from scheduling.engine.plan import Evict, Shrink
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.regrowth import Yields
 from scheduling.engine.reservations import Reservations, elder_from, starves_at
+from scheduling.engine.rests import Rests
 from scheduling.engine.shapes import Shapes
-from scheduling.engine.snapshot import (
-    Admission,
-    Assignment,
-    Memory,
-    PodSet,
-    Snapshot,
-    Workload,
-)
+from scheduling.engine.snapshot import Admission, Assignment, Memory, PodSet, Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
@@ -61,7 +56,10 @@ class State:
         self.books = Books(platform, self.atlas)
         self.assigner = Assigner(self.books)
         self.newcomers = Newcomers(self.books, self.assigner)
+        self.consolidator = Consolidator(self.books, self.assigner, self.newcomers.reseating)
         self.running = Running(())
+        self._shapes = Shapes()
+        self.cutting = Cutting(self.books, self.running, self.intern)
         self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
         self.regime = Regime(platform, self.books.soon.ledger, self.past)
         tree = self.books.now.ledger.tree
@@ -71,6 +69,7 @@ class State:
             self.assigner,
             self.running,
             self.regime,
+            self.cutting,
             consumption=self.doors.consumption,
         )
         self.chooser = Chooser(self.books, self.assigner, self.preemptor)
@@ -92,9 +91,10 @@ class State:
         self.waiting: dict[str, Why] = {}  # who waits for victims, since its last evaluation
         self.strict: dict[str, str] = {}  # StrictFIFO queue -> the head that blocks it
         self._shelters: list[tuple[float, str]] = []  # when work of a queue loses protection
+        self.copies = Counter[str]()  # grown ones that wait, by what they are going to replace
+        self._rests = Rests()
         self.lacking: set[str] = set()  # running gangs that ask for more pods than they hold
         self._starving: list[tuple[float, str]] = []  # when work of a queue has waited long
-        self._shapes = Shapes()
         self._smallest: dict[tuple[int, int | None], tuple[PodSet, ...]] = {}
         self._elastic: dict[tuple[int, int | None], bool] = {}
         for workload in snapshot.workloads:
@@ -168,7 +168,7 @@ class State:
         if key in self.workloads:
             claim, reserved = self.claims.lift(key), self.reservations.lift(key)
             self._forget(self.workloads[key])
-        workload = self._shapes.intern(workload)
+        workload = self._shapes.intern(self._rests.enter(workload, self.now))
         self.workloads[key] = workload
         self._learn(workload)
         if claim is not None:
@@ -209,6 +209,7 @@ class State:
 
     def _await(self, workload: Workload) -> None:
         self.expected.add(workload)
+        self.copies[workload.replaces] += 1
         if workload.blocked:
             self.blocked.add(workload.key)
         elif workload.queue is None:
@@ -244,21 +245,16 @@ class State:
         if not self.may_lack(workload):
             self.running.add(workload, self.books.charge(workload, held))
             return
-        whole = workload.key in self.losses
-        parts = [workload] if whole else [self.intern(part) for part in split(workload)]
-        if len(parts) == 1:
+        if workload.key in self.losses:
             self.running.add(workload, self.books.charge(workload, held))
         else:
-            self.books.parts.learn(workload.key, tuple(parts))
-            for part in parts:
-                self.running.add(part, self.books.charge(part, standing(part)))
+            self.cutting.add(workload)
         if is_lacking(workload):
             self.lacking.add(workload.key)
 
     def sink(self, workload: Workload) -> None:
         """Undo a :meth:`_rise`: nobody may take it any more."""
-        for part in self.books.parts.forget(workload.key) or (workload,):
-            self.running.remove(part)
+        self.cutting.remove(workload)
         self.lacking.discard(workload.key)
         self.losses.remove(workload.key)
 
@@ -281,6 +277,7 @@ class State:
 
     def _leave_line(self, workload: Workload) -> None:
         self.expected.add(workload, -1)
+        self.copies[workload.replaces] -= 1
         if workload.blocked:
             self.blocked.discard(workload.key)
         elif workload.queue is None:
@@ -296,6 +293,8 @@ class State:
         self.losses.open(now)
         for workload in self.claims.refresh(now):
             self.wards.touch(workload.queue)
+        for workload in self._rests.due(now, self.workloads):
+            self.put(workload)
         while self._shelters and self._shelters[0][0] <= now:
             self.wards.touch(heapq.heappop(self._shelters)[1])
         while self._starving and self._starving[0][0] <= now:
@@ -331,7 +330,7 @@ class State:
         self._run(admitted, held)
 
     def retire(self, key: str) -> None:
-        """Let a workload be gone whose pods a copy has taken over; its quota is free."""
+        """Let a workload be gone whose pods a copy has taken over."""
         gone = self.workloads.pop(key)
         self._forget(gone)
         self.claims.forget(key)
@@ -382,7 +381,8 @@ class State:
     def walk(self, queue: str) -> Walk:
         """Return the walk along one queue's line, waiting preemptors first."""
         kept = {*self.claims.waiting_in(queue), *self.reservations.waiting_in(queue)}
-        mine = [self.workloads[key] for key in sorted(kept)]
+        works = (self.workloads[key] for key in kept)
+        mine = [work for work in works if work.admission is None]  # others leave, to move
         return Walk(self.lines.forms(queue), self.doors.precedence, mine)
 
     def favoured(self, key: str) -> bool:
@@ -393,7 +393,3 @@ class State:
         """Return the running work that may stand in the workload's way."""
         queues = sorted(self.wards.beside(workload.queue))
         return [work for queue in queues for work in self.running.any_order(queue)]
-
-    def never(self, workload: Workload) -> bool:
-        """Return whether no departure of others can ever let the workload start."""
-        return self.explainer.never(self.intern(smallest(self.asking(workload))))

@@ -37,7 +37,7 @@ def lost_gpu_seconds(work: Workload, now: float) -> float:
     since = work.admission.admitted_at
     if work.last_checkpoint_at is not None:
         since = max(since, work.last_checkpoint_at)
-    return _gpus(work) * max(0.0, now - since)
+    return gpus_held(work) * max(0.0, now - since)
 
 
 def lost_gpu_hours(work: Workload, now: float) -> float:
@@ -45,7 +45,7 @@ def lost_gpu_hours(work: Workload, now: float) -> float:
     return lost_gpu_seconds(work, now) / SECONDS_PER_HOUR
 
 
-def _gpus(work: Workload) -> int:
+def gpus_held(work: Workload) -> int:
     """Return the GPUs that are still held: pods that have finished lose nothing any more."""
     return sum(
         amount * assignment.count

@@ -33,6 +33,9 @@ class PendingReason(StrEnum):
     MISCONFIGURED = "Misconfigured"
     SUSPENDED = "Suspended"
     ON_HOLD = "OnHold"
+    ADMISSION_GATED = "AdmissionGated"
+    UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"  # quota is reserved for it
+    BACKING_OFF = "BackingOff"  # ours: evicted, and to be tried again later
 
 
 class BlockerCode(StrEnum):
@@ -63,17 +66,33 @@ class BlockerCode(StrEnum):
     HELD = "HELD"
     PROMISED = "PROMISED"
     GATHERING = "GATHERING"
+    GATED = "GATED"
+    BACKING_OFF = "BACKING_OFF"
 
 
 class EvictionReason(StrEnum):
     """Why a workload lost its admission. Source: ``admission.md`` 2.3."""
 
     PREEMPTED = "Preempted"
+    PODS_READY_TIMEOUT = "PodsReadyTimeout"
+    ADMISSION_CHECK = "AdmissionCheck"
     NODE_FAILURES = "NodeFailures"
     CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
     LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
     DEACTIVATED = "Deactivated"
+    CONSOLIDATED = (
+        "Consolidated"  # it moves so that a gang fits, and its new nodes are kept (ours)
+    )
     OUTGROWN = "Outgrown"  # it took back what it had given back, and that is gone (T5, ours)
+
+
+class CheckVerdict(StrEnum):
+    """What an admission check says of a workload (``admission.md`` K48)."""
+
+    PENDING = "Pending"
+    READY = "Ready"
+    RETRY = "Retry"
+    REJECTED = "Rejected"
 
 
 class PreemptionReason(StrEnum):

@@ -1,15 +1,22 @@
 """Tables of what runs."""
 
+from scheduling.models.alerts import Alert
+from scheduling.models.checks import AdmissionCheck, CheckState
 from scheduling.models.cycles import Cycle
 from scheduling.models.intervals import CapacityInterval, QuotaInterval, UsageInterval
+from scheduling.models.members import MemberEnd
 from scheduling.models.nodes import Node
 from scheduling.models.placements import Admission, Placement
 from scheduling.models.workloads import PodSet, Workload, WorkloadEvent
 
 __all__ = [
     "Admission",
+    "AdmissionCheck",
+    "Alert",
     "CapacityInterval",
+    "CheckState",
     "Cycle",
+    "MemberEnd",
     "Node",
     "Placement",
     "PodSet",

@@ -12,6 +12,9 @@ class Admission(models.Model):
 
     ``evicted_at`` set and ``released_at`` not: the pods are being stopped and still hold both.
     ``is_part``: pods that were taken from a gang that runs on, until they have left.
+    ``is_reserved``: quota and nodes are kept for it, and admission checks are still to say yes:
+    nothing may start. ``attempt``: which run of its members is on; ``begun_at``: since when that
+    may start; null: since the admission. ``unready_since``: all were ready and no longer are.
     """
 
     workload = models.ForeignKey(Workload, models.CASCADE, related_name="admissions")
@@ -21,6 +24,10 @@ class Admission(models.Model):
     evicted_at = models.DateTimeField(null=True, blank=True)
     eviction_reason = models.CharField(max_length=40, blank=True)
     is_part = models.BooleanField(default=False)
+    is_reserved = models.BooleanField(default=False)
+    attempt = models.PositiveIntegerField(default=1)
+    begun_at = models.DateTimeField(null=True, blank=True)
+    unready_since = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -63,6 +63,13 @@ class Workload(models.Model):
     checkpoint_interval_s = models.PositiveIntegerField(null=True, blank=True)
     on_failure = models.CharField(max_length=8, default="restart")
     max_retries = models.PositiveIntegerField(null=True, blank=True)
+    # What else becomes of it when a member ends: rows of ``verdicts.Policy``, Volcano's policies.
+    policies = models.JSONField(default=list, blank=True)
+    min_success = models.PositiveIntegerField(null=True, blank=True)  # so many pods are enough
+    on_node_loss = models.CharField(max_length=8, default="replace")
+    grace_s = models.PositiveIntegerField(default=30)  # its pods may take so long to stop
+    ttl_s = models.PositiveIntegerField(null=True, blank=True)  # kept so long once it has ended
+    gates = models.JSONField(default=list, blank=True)  # names; it waits until none is left
     template = models.JSONField(null=True, blank=True)  # the submitted document, whole
     warnings = models.JSONField(default=list, blank=True)  # coded, as answered at submission
 
@@ -74,6 +81,14 @@ class Workload(models.Model):
     # For lists and sums: what is held; of the whole gang while nothing is.
     gpus = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=clock.now)
+    waiting_since = models.DateTimeField(default=clock.now)  # submitted, or evicted last
+    # Its place among its equals, where that is not its age; and no cycle looks at it before.
+    queued_at = models.DateTimeField(null=True, blank=True)
+    requeue_at = models.DateTimeField(null=True, blank=True)
+    requeues = models.PositiveIntegerField(default=0)  # evictions since it was never ready
+    retries = models.PositiveIntegerField(default=0)  # restarts since a member failed
+    executed_s = models.FloatField(default=0.0)  # in admissions that are over
+    inactive_reason = models.CharField(max_length=40, blank=True)
     admitted_at = models.DateTimeField(null=True, blank=True)  # of the admission now held
     started_at = models.DateTimeField(null=True, blank=True)  # of the run now on
     finished_at = models.DateTimeField(null=True, blank=True)

@@ -1,5 +1,6 @@
 """What happened to a workload, in words; foreign workloads in it are not named."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from django.utils.translation import gettext, ngettext
@@ -49,6 +50,7 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "loan_changed": gettext("Borrows now"),
         "loan_closed": gettext("Returned what it borrowed"),
         "preempting": gettext("Makes room"),
+        "consolidating": gettext("Another moves for it"),
         "scaled": gettext("Brought to another size"),
         "growth_asked": gettext("Asks for more pods"),
         "grown": gettext("Grew"),
@@ -93,16 +95,25 @@ def _numbers(event: WorkloadEvent) -> str:
         parts.append(words % {"names": ", ".join(lost)})
     if isinstance(taken := facts.get("taken"), int):
         parts.append(ngettext("%(n)d pod.", "%(n)d pods.", taken) % {"n": taken})
+    parts += _losses(facts)
+    nodes = facts.get("nodes")
+    if isinstance(nodes, int) and nodes:
+        parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
+    return " ".join(parts)
+
+
+def _losses(facts: Mapping[str, object]) -> list[str]:
+    """Return what was lost or held idle, and where work that moves goes on."""
+    parts = []
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
         parts.append(words % {"n": f"{lost:g}"})
     if isinstance(idle := facts.get("held_idle_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours were held idle for it before.")
         parts.append(words % {"n": f"{idle:g}"})
-    nodes = facts.get("nodes")
-    if isinstance(nodes, int) and nodes:
-        parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
-    return " ".join(parts)
+    if isinstance(names := facts.get("moves_to"), str):
+        parts.append(gettext("It goes on at %(names)s.") % {"names": names})
+    return parts
 
 
 def _from_lenders(lenders: object) -> str:

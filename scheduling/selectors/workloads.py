@@ -275,7 +275,15 @@ def _story_lines(workload: Any, actor: Actor) -> list[EventLine]:
 
 def _evicted_for(workload: Any, pages: Pages) -> str:
     """Say how much was evicted for this workload, and from which queues that the reader sees."""
-    making = [event for event in workload.events.all() if event.kind == "preempting"]
+    events = workload.events.all()
+    if moving := {event.other_id for event in events if event.kind == "consolidating"}:
+        words = ngettext(
+            "%(n)d workload was moved to other nodes for it",
+            "%(n)d workloads were moved to other nodes for it",
+            len(moving),
+        )
+        return words % {"n": len(moving)}
+    making = [event for event in events if event.kind == "preempting"]
     made_room = [event for event in making if not event.facts.get("taken")]
     taken = sum(event.facts.get("taken", 0) for event in making)
     if taken and not made_room:

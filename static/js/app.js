@@ -1,4 +1,4 @@
-/* The pages' own behaviour: theme, keyboard, calm polling, confirmation. No framework, no inline code. */
+/* The pages' own behaviour: theme, keyboard, confirmation. No framework, no inline code. */
 (() => {
   "use strict";
   const root = document.documentElement;
@@ -100,6 +100,23 @@
     if (row) toggle(row, row.getAttribute("aria-expanded") !== "true");
   });
 
+  /* ---- search: what is found drops down; arrows walk through it ---- */
+  const search = document.querySelector("[data-search]");
+  const drop = search?.form.querySelector(".drop");
+  const showFound = (wanted) => { if (drop) drop.hidden = !wanted || !drop.firstElementChild; };
+  const searchKey = (event) => {
+    const stops = [search, ...drop.querySelectorAll("a")];
+    const at = stops.indexOf(document.activeElement);
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
+    if (event.key === "Escape") { showFound(false); search.focus(); } else if (next !== undefined && !drop.hidden) stops[next]?.focus();
+    else return;
+    event.preventDefault();
+  };
+  document.addEventListener("htmx:afterSwap", (event) => { if (event.target === drop) showFound(search.value.trim() !== ""); });
+  search?.form.addEventListener("keydown", searchKey);
+  search?.addEventListener("focus", () => showFound(search.value.trim() !== ""));
+  document.addEventListener("click", (event) => { if (!search?.form.contains(event.target)) showFound(false); });
+
   /* ---- keyboard ---- */
   let going = 0;
   const typing = (node) => node.closest?.("input, select, textarea, [contenteditable]");
@@ -110,6 +127,10 @@
   };
   document.addEventListener("keydown", (event) => {
     if (event.target.matches?.("tr[role=row]")) return treeKey(event, event.target);
+    if ((event.ctrlKey || event.metaKey) && event.key === "k" && search) {
+      event.preventDefault();
+      return search.select() || search.focus();
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return undefined;
     if (Date.now() - going < 1500) {
       going = 0;
@@ -126,30 +147,12 @@
     return undefined;
   });
 
-  /* ---- htmx: a hidden tab does not poll, nor is anything pulled away from under the keyboard;
-     a panel whose refresh stays out keeps its rows and says how old they are ---- */
-  const live = "[hx-trigger*='every']";
-  const seen = new WeakMap();
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const panel = event.target;
-    if (panel.matches(live) && (document.hidden || panel.contains(document.activeElement))) event.preventDefault();
-  });
-  document.addEventListener("htmx:afterSwap", (event) => seen.set(event.target, Date.now()));
-  const [late, dead] = [35000, 80000]; /* twice and five times the interval of 15 s, and some slack */
-  setInterval(() => {
-    for (const panel of document.querySelectorAll(live)) {
-      if (!seen.has(panel)) seen.set(panel, Date.now());
-      const age = Date.now() - seen.get(panel);
-      const clock = panel.querySelector(".asof");
-      clock?.classList.toggle("is-late", age > late && age <= dead);
-      clock?.classList.toggle("is-dead", age > dead);
-    }
-  }, 5000);
-
   /* ---- after a refusal the summary of problems is read first ---- */
+  const fold = (within) => within.querySelectorAll("tr[role=row][aria-expanded=false]").forEach((row) => toggle(row, false));
+  document.addEventListener("partchange", (event) => fold(event.target));
   document.addEventListener("DOMContentLoaded", () => {
     nameTheme();
     document.querySelector("[data-focus]")?.focus();
-    for (const row of document.querySelectorAll("tr[role=row][aria-expanded=false]")) toggle(row, false);
+    fold(document);
   });
 })();

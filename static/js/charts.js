@@ -24,5 +24,12 @@
 
   document.addEventListener("DOMContentLoaded", all);
   document.addEventListener("themechange", all);
+  /* a live page: at most once a minute, for a chart of days does not change with every pod */
+  let drawn = Date.now();
+  document.addEventListener("livechange", () => {
+    if (Date.now() - drawn < 60000) return;
+    drawn = Date.now();
+    all();
+  });
   dark.addEventListener("change", all);
 })();

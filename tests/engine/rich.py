@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from scheduling.engine.machines import CPU, GPU, MEMORY, Flavor, Node, Taint, Toleration, Topology
+from scheduling.engine.moving import Moving
 from scheduling.engine.patience import Patience
-from scheduling.engine.queue_rules import MinimumRuntime
+from scheduling.engine.queue_rules import LocalQueue, MinimumRuntime
 from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     FlavorQuotas,
     FlavorResource,
-    LocalQueue,
     PodSet,
     Preemption,
     Quota,
@@ -105,6 +105,7 @@ def rich_world(random: Random, setting: Setting | None = None) -> Snapshot:
         fair_strategies=dice.one((), (), tuple(FairStrategy), (FairStrategy.INITIAL_SHARE,))
         if Fairness.SHARE in setting.fairness
         else (),
+        moving=Moving() if dice.now_and_then(3) else None,
         patience=Patience(dice.one(None, 0.0, 20.0, 3600.0), dice.one(1, 2), dice.one(40.0, 9e9)),
     )
 

@@ -60,6 +60,17 @@ def test_a_gang_gets_its_node_back_before_a_later_pod() -> None:
     assert sim.evictions == []
 
 
+@pytest.mark.parametrize("spare", [0, 1])
+def test_who_wants_no_part_replaced_leaves_whole_at_once(spare: int) -> None:
+    sim = running(gang("g", pods(2), mends=False), nodes=2 + spare)
+    away(sim, 2)
+    sim.step()
+    (evict,) = moves(sim, Evict)
+    assert (evict.workload, evict.reason) == ("g", EvictionReason.NODE_FAILURES)
+    sim.run()
+    assert sim.pods("g") == 2 * spare
+
+
 def test_after_the_grace_it_leaves_whole_and_keeps_its_age() -> None:
     """T5, second half."""
     sim = running(gang("g", pods(2)))

@@ -10,7 +10,8 @@ from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.doors import Doors
 from scheduling.engine.machines import CPU, GPU, MEMORY
 from scheduling.engine.plan import Admit, Evict
-from scheduling.engine.snapshot import LocalQueue, Memory, Preemption, Snapshot
+from scheduling.engine.queue_rules import LocalQueue
+from scheduling.engine.snapshot import Memory, Preemption, Snapshot
 from scheduling.engine.state import State
 from scheduling.engine.terms import WithinClusterQueue
 from scheduling.engine.tree import quota_tree

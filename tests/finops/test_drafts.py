@@ -49,7 +49,7 @@ def test_rows_by_ground_are_one_run_again(teams):
             started_at=half,
         )
         UsageInterval.objects.filter(pk=row.pk).update(ended_at=half)
-    runs = [use for use in month().facts.usage if use.labels == {"team": "datos"}]
+    runs = [use for use in month().facts.usage if use.labels == {"~metered-team": "datos"}]
     assert [(use.gpus, use.queue) for use in runs] == [(4, "cq-datos")]
     assert runs[0].end - runs[0].start == 270 * 3_600_000_000
 

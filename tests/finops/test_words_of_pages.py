@@ -9,7 +9,7 @@ import pytest
 import time_machine
 
 from finops import billing, charts
-from finops.loader import WHOLE_CLUSTER, load_facts
+from finops.loader import load_facts
 from finops.models import Bill, BillingPeriod, BillLine
 from finops.selectors import bills
 from finops.selectors.prices import loan_sums, open_loans
@@ -161,13 +161,12 @@ def test_shared_idle_is_shared_over_the_cluster_and_shown_idle_by_flavor(june):
 
 
 def test_owner_policies_and_rows_of_their_own_go_by_flavor(june):
-    assert pools("even") == pools("proportional") == {WHOLE_CLUSTER}
-    assert pools("owner") == pools("hidden") == {rows.FLAVOR}
+    assert pools("even") == pools("proportional") == "cluster"
+    assert pools("owner") == pools("hidden") == "flavor"
 
 
 def pools(idle):
-    facts = load_facts(BillingPeriod.objects.get(), rows.JULY).under(idle)
-    return {row.cluster for row in (*facts.capacity, *facts.usage, *facts.quotas)}
+    return load_facts(BillingPeriod.objects.get(), rows.JULY).under(idle).policy.idle_scope
 
 
 def test_the_formula_of_a_share_counts_the_whole_cluster(june, lea, signed_in):

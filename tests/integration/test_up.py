@@ -1,5 +1,6 @@
 """``manage.py up --demo`` as a newcomer meets it: embedded database and broker, one command."""
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests import services
@@ -123,6 +125,28 @@ def see(command: str, address: str) -> Any:
     return json.loads(done.stdout)
 
 
+def listen(port: int, topics: str) -> list[str]:
+    """Sign in as an open page does and collect what the server tells it, until the server ends."""
+    told: list[str] = []
+    browser = httpx.Client(base_url=f"http://localhost:{port}", timeout=30)
+    browser.get("/login/")
+    card = {"username": "ada", "password": "ada-demo"}
+    token = {"csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+    assert browser.post("/login/", data=card | token).status_code == 302
+
+    def read() -> None:
+        with (
+            contextlib.suppress(httpx.HTTPError),
+            contextlib.closing(browser),
+            browser.stream("GET", "/events/", params={"topics": topics}) as answer,
+        ):
+            for line in answer.iter_lines():
+                told.append(line)  # noqa: PERF402  # each as it comes
+
+    threading.Thread(target=read, daemon=True).start()
+    return told
+
+
 def test_the_demo_starts_answers_decides_and_stops_without_leaving_anything(
     demo: Terminal,
 ) -> None:
@@ -130,6 +154,8 @@ def test_the_demo_starts_answers_decides_and_stops_without_leaving_anything(
     assert f"http://localhost:{demo.port}/" in demo.text()
     assert len(re.findall(r"^  \S.* (ada|lea|ian|fin|aud)\b", demo.text(), re.MULTILINE)) >= 5
     command = demo.wait_for(r"^  (curl .*)$", 1)[1]
+
+    told = listen(demo.port, "workloads nodes")  # a page that stays open to the end
 
     # A gang that fits is admitted with named nodes within two seconds, and the terminal says so.
     begun = time.monotonic()
@@ -140,6 +166,10 @@ def test_the_demo_starts_answers_decides_and_stops_without_leaving_anything(
         assert time.monotonic() - begun < 2, seen
         time.sleep(0.05)
     demo.wait_for(r"admitted \S+/hello-gang \(2x1 GPUs\) on \S+", 5)
+
+    while not re.search(r"^data: .*nodes", "\n".join(told), re.MULTILINE):  # the page knows too
+        assert time.monotonic() - begun < 10, told
+        time.sleep(0.05)
 
     # One that does not fit now waits, and says what is missing.
     status, posted = curl(command, name="too-soon", pod_sets=pods(8, 8))

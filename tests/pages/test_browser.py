@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from scheduling import services
+from tests.pages.conftest import decide
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.browser,
@@ -108,3 +111,31 @@ def test_a_workload_is_cancelled_in_a_dialog(platform, ada, page):
     page.click("text=Cancel workload >> nth=0")
     page.click("dialog[open] .is-danger")
     page.wait_for_selector("text=later is cancelled.")
+
+
+def test_search_drops_down_and_is_walked_by_keys(platform, ada, page):
+    sign_in(page)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("later")
+    page.wait_for_selector(".drop a >> text=later")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/workloads/{platform.later.uid}/")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("zebra")
+    page.wait_for_selector(".drop >> text=zebra")
+    page.keyboard.press("Escape")
+    assert page.is_hidden(".drop")
+
+
+def test_an_open_page_learns_that_somebody_has_started(platform, ada, page, monkeypatch):
+    page.clock.install()  # the development server keeps no stream: the page asks every 15 s
+    sign_in(page)
+    page.goto(reverse("workload", args=[platform.later.uid]))
+    page.click("summary >> text=YAML")
+    services.cancel_workload(platform.train.uid, actor=ada)
+    decide()
+    decide()
+    page.clock.fast_forward(16_000)
+    page.wait_for_selector("#headline >> text=runs")
+    assert page.locator("details[open] pre").count() == 1  # what was opened stays open

@@ -64,7 +64,7 @@ def details(platform):
 def test_a_page_is_there_when_there_is_nothing_yet(ada, signed_in, name):
     answer = signed_in(ada).get(reverse(name))
     assert answer.status_code == 200
-    assert "<h1>" in answer.text
+    assert "<h1" in answer.text
 
 
 @pytest.mark.parametrize("name", BEGINNINGS)
@@ -231,17 +231,6 @@ def test_the_quota_file_shows_the_engines_numbers(platform, ada, signed_in):
 
 
 # ---- live, and robust --------------------------------------------------------------------------
-@pytest.mark.parametrize("which", ["workloads", "workload"])
-def test_a_poll_gets_the_visible_part_only(platform, ada, signed_in, which):
-    path = reverse(which, args=[platform.later.uid] if which == "workload" else [])
-    browser = signed_in(ada)
-    part = browser.get(path, headers={"HX-Request": "true"})
-    assert "<html" not in part.text
-    assert "later" in part.text or "BORROW_LIMIT" in part.text
-    assert "HX-Request" in part["Vary"]
-    assert "<html" in browser.get(path).text
-
-
 @pytest.mark.parametrize(
     "query",
     [

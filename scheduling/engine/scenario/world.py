@@ -8,6 +8,7 @@ from scheduling.engine import consumption
 from scheduling.engine.decay import Consumed, UsageDecay
 from scheduling.engine.growth import heir
 from scheduling.engine.lobby import Lobby
+from scheduling.engine.queue_rules import LocalQueue
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.scenario.script import Event, EventKind, Scenario
 from scheduling.engine.snapshot import (
@@ -16,7 +17,6 @@ from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     FlavorResource,
-    LocalQueue,
     Memory,
     Quota,
     Snapshot,

@@ -9,10 +9,11 @@ import pytest
 from scheduling import lifecycle
 from scheduling.engine.terms import Outcome, Status
 from scheduling.models import Admission
+from scheduling.steps import FIRST
 from tests.scheduling.loop.world import NOON, status, story, work
 
 LATER = NOON + timedelta(hours=1)
-MOVES = [*lifecycle.TRANSITIONS]
+MOVES = [*FIRST]
 ROOM = Path(lifecycle.__file__).parent
 
 
@@ -32,7 +33,7 @@ def test_only_the_transitions_of_the_table_exist(current: Status, to: Status):
     assert (status(workload), workload.version) == (to, 2)
     event = workload.events.get()
     assert (event.kind, event.at, event.reason) == (
-        lifecycle.TRANSITIONS[current, to],
+        FIRST[current, to],
         LATER,
         "Why",
     )

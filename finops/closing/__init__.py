@@ -1,0 +1,1 @@
+"""From an open month to a closed one: steps, freezing, numbers, what comes late."""

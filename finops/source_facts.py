@@ -1,0 +1,250 @@
+"""Rows of sources to facts of a bill, and what the bill rests on.
+
+Only sources that are switched on count. One in another currency than the bill is left out, with
+a finding: amounts of two currencies are never added up.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q
+
+from finops.allocation.facts import (
+    Iron,
+    Load,
+    LoadSource,
+    Period,
+    TokenPrice,
+    TokenUse,
+    instant,
+    moment,
+)
+from finops.allocation.findings import Finding
+from finops.allocation.money import exact
+from finops.allocation.timeline import Coverage as Covered
+from finops.allocation.timeline import Span
+from finops.models import CostRow, Coverage, Price, Source, TokenRow
+from finops.models.prices import PriceUnit
+from finops.models.sources import Plane, Stored
+from finops.price_facts import end_of
+from finops.sources.windows import day_window, last_whole_day
+
+CHUNK = 2000
+UNNAMED = "unnamed"  # a model that the log does not name
+IRON_COSTS = (
+    *("gpu_hours", "gpu_cost", "cpu_cost", "ram_cost"),
+    *("pv_cost", "network_cost", "lb_cost"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the sources said about a window."""
+
+    iron: tuple[Iron, ...] = ()
+    tokens: tuple[TokenUse, ...] = ()
+    token_prices: tuple[TokenPrice, ...] = ()
+    loads: tuple[Load, ...] = ()
+    rests_on: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+def counting_sources(currency: str) -> tuple[list[Source], list[Source]]:
+    """Return the sources whose rows count, and those that count in another currency."""
+    found = list(Source.objects.filter(enabled=True).order_by("name"))
+    counted = [one for one in found if one.currency == currency]
+    return counted, [one for one in found if one.currency != currency]
+
+
+def own_cluster(sources: Sequence[Source]) -> str:
+    """Return what the cluster that we schedule is called in the rows of sources.
+
+    The setting names it; without one the only source about machines does. "" is the only one.
+    """
+    if settings.CLUSTER_NAME:
+        return str(settings.CLUSTER_NAME)
+    names = [one.cluster for one in sources if one.plane == Plane.IRON]
+    return names[0] if len(names) == 1 else ""
+
+
+def loaded(window: Period, sources: Sequence[Source], cluster: str, billed: str) -> Loaded:
+    """Return what ``sources`` said. ``billed``: the plane whose hours are billed, or ""."""
+    days = _days(window, sources)
+    return Loaded(
+        iron=tuple(_iron(window, sources, cluster)),
+        tokens=tuple(_tokens(window, sources)),
+        token_prices=tuple(_token_prices(window)),
+        loads=tuple(_loads(window, sources, days, cluster, billed)),
+        rests_on=tuple(_said(source, window, days[source.pk]) for source in sources),
+    )
+
+
+def other_currency(sources: Iterable[Source]) -> tuple[Finding, ...]:
+    """Return a finding for each source that cannot be added up."""
+    return tuple(
+        Finding("source_currency", "critical", {"source": one.name, "currency": one.currency})
+        for one in sources
+    )
+
+
+# ---- rows ---------------------------------------------------------------------------------------
+def _iron(window: Period, sources: Sequence[Source], cluster: str) -> Iterator[Iron]:
+    start, end = moment(window.start), moment(window.end)
+    rows = CostRow.objects.filter(source__in=sources, starts_at__lt=end, ends_at__gt=start)
+    names = ("cluster", "starts_at", "ends_at", "node", "namespace", "labels", "annotations")
+    for row in rows.order_by().values_list(*names, *IRON_COSTS).iterator(chunk_size=CHUNK):
+        where, first, last, node, namespace, labels, annotations, *amounts = row
+        costs: dict[str, Any] = dict(zip(IRON_COSTS, map(exact, amounts), strict=True))
+        yield Iron(
+            where or cluster,
+            instant(first),
+            instant(last),
+            node=node or None,
+            namespace=namespace or None,
+            labels=labels,
+            annotations=annotations,
+            **costs,
+        )
+
+
+def _tokens(window: Period, sources: Sequence[Source]) -> Iterator[TokenUse]:
+    rows = TokenRow.objects.filter(
+        source__in=sources, at__gte=moment(window.start), at__lt=moment(window.end)
+    )
+    names = (
+        *("model_group", "model", "at", "key", "team_id", "key_alias", "key_hash", "tags"),
+        *("prompt_tokens", "completion_tokens", "spend", "cache_hit", "failed"),
+    )
+    for row in rows.order_by().values_list(*names).iterator(chunk_size=CHUNK):
+        group, model, at, key, team, alias, key_hash, tags, prompt, completion, *rest = row
+        spend, is_hit, is_failed = rest
+        yield TokenUse(
+            group or model or UNNAMED,
+            instant(at),
+            request_id=key,
+            team_id=team or None,
+            key_alias=alias or key_hash or None,
+            tags=tuple(tags),
+            prompt_tokens=prompt,
+            completion_tokens=completion,
+            spend=exact(spend),
+            cache_hit=is_hit,
+            status="failure" if is_failed else "success",
+        )
+
+
+def _token_prices(window: Period) -> Iterator[TokenPrice]:
+    """Yield the time in which both prices of a model are in force."""
+    rows = Price.objects.filter(currency=window.currency).filter(
+        Q(valid_to=None) | Q(valid_to__gt=moment(window.start)),
+        valid_from__lt=moment(window.end),
+        unit__in=(PriceUnit.INPUT_MILLION, PriceUnit.OUTPUT_MILLION),
+    )
+    by_model: dict[str, dict[str, list[Price]]] = {}
+    for row in rows.order_by("valid_from"):
+        by_model.setdefault(row.subject, {}).setdefault(row.unit, []).append(row)
+    for model, units in sorted(by_model.items()):
+        for asked in units.get(PriceUnit.INPUT_MILLION, ()):
+            for answered in units.get(PriceUnit.OUTPUT_MILLION, ()):
+                start = max(asked.valid_from, answered.valid_from)
+                end = min(filter(None, (asked.valid_to, answered.valid_to)), default=None)
+                if end is None or start < end:
+                    yield TokenPrice(
+                        model,
+                        exact(asked.amount),
+                        exact(answered.amount),
+                        start=instant(start),
+                        end=end_of(end),
+                    )
+
+
+# ---- what was loaded ----------------------------------------------------------------------------
+def _days(window: Period, sources: Sequence[Source]) -> dict[int, list[Coverage]]:
+    found: dict[int, list[Coverage]] = {source.pk: [] for source in sources}
+    rows = Coverage.objects.filter(
+        source__in=sources, starts_at__lt=moment(window.end), ends_at__gt=moment(window.start)
+    )
+    for row in rows.order_by("day"):
+        found[row.source_id].append(row)
+    return found
+
+
+def _loads(
+    window: Period,
+    sources: Sequence[Source],
+    days: dict[int, list[Coverage]],
+    cluster: str,
+    billed: str,
+) -> Iterator[Load]:
+    for source in sources:
+        if source.plane == Plane.IRON:
+            there = Covered(_windows(source, window, days[source.pk], billed == source.plane))
+            yield from _as_loads("iron", there, window, source.cluster or cluster)
+    gateways = [source for source in sources if source.plane == Plane.TOKENS]
+    if gateways:
+        missing = Covered()
+        for source in gateways:
+            there = Covered(_windows(source, window, days[source.pk], is_billed=False))
+            for gap in there.gaps(Span(window.start, window.end)):
+                missing.add(gap)
+        whole = Covered(missing.gaps(Span(window.start, window.end)))
+        yield from _as_loads("tokens", whole, window)
+
+
+def _as_loads(
+    source: LoadSource, there: Covered, window: Period, cluster: str | None = None
+) -> Iterator[Load]:
+    """Yield what is there of a window; one that lies behind it says that the source is asked."""
+    for one in (*there.within(window), Span(window.end, window.end + 1)):
+        yield Load(source, one.start, one.end, cluster)
+
+
+def _windows(
+    source: Source, window: Period, days: Sequence[Coverage], is_billed: bool
+) -> Iterator[Span]:
+    """Yield the time that is there, or is not asked of a source: before its first day, today.
+
+    Where its hours are billed, nothing but what is there counts.
+    """
+    for one in days:
+        if one.stored != Stored.MISSING:
+            yield Span(instant(one.starts_at), instant(one.ends_at))
+    if is_billed:
+        return
+    first, due = first_instant(source), instant(due_until(source, moment(window.end)))
+    if window.start < first:
+        yield Span(window.start, first)
+    if due < window.end:
+        yield Span(max(due, window.start), window.end)
+
+
+def first_instant(source: Source) -> int:
+    """Return the beginning of a source's first day."""
+    return instant(day_window(source.first_day, source.time_zone).start)
+
+
+def due_until(source: Source, now: datetime) -> datetime:
+    """Return the end of the last day that a source can have been asked for."""
+    return day_window(last_whole_day(now, source.time_zone), source.time_zone).end
+
+
+def _said(source: Source, window: Period, days: Sequence[Coverage]) -> dict[str, Any]:
+    """Return what a bill says about one source that it rests on."""
+    start = max(window.start, first_instant(source))
+    end = min(window.end, instant(due_until(source, moment(window.end))))
+    expected = round(max(0, end - start) / (24 * 3_600_000_000))
+    stored = [one.stored for one in days]
+    there = len(stored) - stored.count(Stored.MISSING)
+    return {
+        "name": source.name,
+        "kind": source.kind,
+        "plane": source.plane,
+        "days": expected,
+        "there": there,
+        "loaded": stored.count(Stored.LOADED),
+        "partial": stored.count(Stored.PARTIAL),
+        "missing": max(0, expected - there),
+    }

@@ -1,0 +1,204 @@
+"""Admission checks: who is asked once quota is reserved, and what follows from the answers.
+
+A kind of check is a small object that is registered when its room starts (:func:`register`): it
+gives its opinion on work that waits for it. Manual approval is the one kind that has none: people
+answer, through REST or a page. Source: ``admission.md`` K48.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from scheduling import lifecycle
+from scheduling.engine.terms import CheckVerdict, EvictionReason, Status
+from scheduling.models import Admission, AdmissionCheck, CheckState, Workload
+
+ALL_QUEUES = "*"
+MANUAL = "manual"
+RETRY_S = 60  # until a check that says "later" is asked again, where it does not say how long
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a check says of one workload. ``retry_after_s`` counts with ``RETRY`` alone."""
+
+    state: CheckVerdict
+    message: str = ""
+    retry_after_s: int | None = None
+
+
+class CheckKind(Protocol):
+    """Somebody who answers checks of one kind.
+
+    ``watches``: its answer counts while work runs as well, not only before it starts.
+    """
+
+    name: str
+    label: str | Promise
+    watches: bool
+
+    def opinions(
+        self, check: AdmissionCheck, workloads: Sequence[Workload], now: datetime
+    ) -> Mapping[UUID, Opinion]:
+        """Return an opinion on each of these workloads; on whom none is given, it waits."""
+
+
+class Manual:
+    """Approval by a person: no opinion of its own."""
+
+    name: str = MANUAL
+    label: str | Promise = _("Approval by an admin")
+    watches: bool = False
+
+    def opinions(
+        self, check: AdmissionCheck, workloads: Sequence[Workload], now: datetime
+    ) -> Mapping[UUID, Opinion]:
+        """Return nothing: people answer."""
+        del check, workloads, now
+        return {}
+
+
+KINDS: dict[str, CheckKind] = {MANUAL: Manual()}
+
+
+def register(kind: CheckKind) -> None:
+    """Let checks of a further kind be answered; called while the applications start."""
+    KINDS[kind.name] = kind
+
+
+# ---- which checks ------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Required:
+    """The checks of every queue, by name."""
+
+    checks: tuple[AdmissionCheck, ...] = ()
+    _found: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, queue: str) -> tuple[str, ...]:
+        """Return the names of the checks that work of a queue needs; "" is outside every queue."""
+        if queue not in self._found:
+            self._found[queue] = tuple(
+                check.name
+                for check in self.checks
+                if queue and (queue in check.queues or ALL_QUEUES in check.queues)
+            )
+        return self._found[queue]
+
+
+def read_required() -> Required:
+    """Read the checks, by name. 1 query."""
+    return Required(tuple(AdmissionCheck.objects.all()))
+
+
+# ---- what they say -----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A new answer of a check about one workload."""
+
+    state: CheckState
+    opinion: Opinion
+
+
+def new_opinions(
+    held: Iterable[Admission], states: Mapping[UUID, Sequence[CheckState]], now: datetime
+) -> list[Answer]:
+    """Return what the registered kinds say otherwise than the rows. Reads what the kinds read."""
+    checks = {check.name: check for check in read_required().checks}
+    asked: defaultdict[str, list[tuple[Workload, CheckState]]] = defaultdict(list)
+    for admission in held:
+        for state in states.get(admission.workload_id, ()):
+            check = checks.get(state.check_name)
+            kind = KINDS.get(check.kind) if check else None
+            if kind is not None and (admission.is_reserved or kind.watches):
+                asked[state.check_name].append((admission.workload, state))
+    found = []
+    for name, pairs in asked.items():
+        check = checks[name]
+        said = KINDS[check.kind].opinions(check, [work for work, _state in pairs], now)
+        for work, state in pairs:
+            opinion = said.get(work.pk)
+            if opinion and (state.state, state.message) != (opinion.state, opinion.message):
+                found.append(Answer(state, opinion))
+    return found
+
+
+def note(answers: Iterable[Answer], now: datetime) -> None:
+    """Write answers into the rows of their checks."""
+    for answer in answers:
+        answer.state.state = answer.opinion.state.value
+        answer.state.message = answer.opinion.message[:500]
+        answer.state.retry_after_s = answer.opinion.retry_after_s
+        answer.state.at = now
+        answer.state.save()
+
+
+def states_of(held: Iterable[Admission]) -> dict[UUID, list[CheckState]]:
+    """Return the rows of the checks of work that is held, by workload. 1 query."""
+    rows: defaultdict[UUID, list[CheckState]] = defaultdict(list)
+    keys = [admission.workload_id for admission in held]
+    for state in CheckState.objects.filter(workload__in=keys).order_by("check_name"):
+        rows[state.workload_id].append(state)
+    return rows
+
+
+def decided(states: Sequence[CheckState], names: Sequence[str]) -> CheckVerdict:
+    """Return what the checks say together: the worst of them; ready where all are.
+
+    A check that is required no longer counts no more; one that is new has not answered.
+    """
+    said = {state.check_name: CheckVerdict(state.state) for state in states}
+    verdicts = [said.get(name, CheckVerdict.PENDING) for name in names]
+    for worst in (CheckVerdict.REJECTED, CheckVerdict.RETRY, CheckVerdict.PENDING):
+        if worst in verdicts:
+            return worst
+    return CheckVerdict.READY
+
+
+def follow(
+    admission: Admission, states: Sequence[CheckState], names: Sequence[str], now: datetime
+) -> bool:
+    """Do what the answers say: start it, send it back to the queue, or deactivate it.
+
+    Returns:
+        Whether something was written.
+    """
+    workload, verdict = admission.workload, decided(states, names)
+    if verdict is CheckVerdict.READY and admission.is_reserved:
+        return _clear(admission, now)
+    if verdict is CheckVerdict.RETRY:
+        return _try_later(workload, states, now)
+    if verdict is CheckVerdict.REJECTED:
+        said = next(s for s in states if s.state == CheckVerdict.REJECTED)
+        facts = {"check": said.check_name, "message": said.message, "by": said.by}
+        return lifecycle.deactivate(workload, "AdmissionCheckRejected", at=now, facts=facts)
+    return False
+
+
+def _clear(admission: Admission, now: datetime) -> bool:
+    if not lifecycle.transition(
+        admission.workload, Status.ADMITTED, at=now, gpus=admission.workload.gpus
+    ):
+        return False
+    admission.is_reserved, admission.begun_at = False, now
+    admission.save(update_fields=["is_reserved", "begun_at"])
+    return True
+
+
+def _try_later(workload: Workload, states: Sequence[CheckState], now: datetime) -> bool:
+    said = [state for state in states if state.state == CheckVerdict.RETRY]
+    seconds = max(RETRY_S if s.retry_after_s is None else s.retry_after_s for s in said)
+    facts = {"check": said[0].check_name, "message": said[0].message, "rests_s": seconds}
+    rests = {"requeue_at": now + timedelta(seconds=seconds), "queued_at": now}
+    reason = EvictionReason.ADMISSION_CHECK
+    if not lifecycle.evict(workload, reason, at=now, facts=facts, columns=rests):
+        return False
+    for state in said:
+        state.retries += 1
+        state.save(update_fields=["retries"])
+    return True

@@ -1,0 +1,235 @@
+"""What becomes of work that holds something, beside what a cycle decides: read, judge, write.
+
+Members that ended, pods that are never ready, times that are used up, and admission checks are
+judged here, from the rows and from what the cluster has just told. The reconciler calls this
+under the cycle's lease.
+"""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import F
+
+from scheduling import checks, lifecycle
+from scheduling.engine.terms import CheckVerdict, Status, StopPolicy
+from scheduling.members import End, Member, MemberEnd
+from scheduling.models import Admission, CheckState, Placement, Workload
+from scheduling.models import MemberEnd as EndRow
+from scheduling.routes import Doors, load_doors, resolve_queue
+from scheduling.verdicts import (
+    Deactivate,
+    Finish,
+    Limits,
+    Requeue,
+    Restart,
+    Run,
+    Verdict,
+    backoff_s,
+    judge,
+    next_instant,
+    read_policies,
+)
+
+logger = logging.getLogger(__name__)
+HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
+
+
+@dataclass(slots=True)
+class Held:
+    """Everything that holds quota, and what is known of it beside its own row.
+
+    ``ends``: of the attempt that is on, by admission. ``pods``: how many of each pod set stand.
+    """
+
+    rows: Sequence[Admission]
+    pods: Mapping[int, Counter[str]]
+    ends: Mapping[int, list[MemberEnd]]
+    states: Mapping[UUID, list[CheckState]] = field(default_factory=dict)
+    answers: list[checks.Answer] = field(default_factory=list)
+    required: checks.Required = field(default_factory=checks.Required)
+    doors: Doors | None = None  # read where something is reserved
+
+
+def read_limits() -> Limits:
+    """Return for how long and how often the platform waits for pods."""
+    return Limits(
+        settings.PODS_READY_TIMEOUT_S, settings.PODS_READY_RECOVERY_S, settings.REQUEUE_LIMIT
+    )
+
+
+def read_held(rows: Sequence[Admission], placements: Iterable[Placement], now: datetime) -> Held:
+    """Read what is to be judged, in a fixed number of queries; two more where there are checks."""
+    pods: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for placement in placements:
+        pods[placement.admission_id][placement.pod_set] += placement.count
+    held = Held(rows, pods, read_ends(rows))
+    held.required = checks.read_required()
+    if held.required.checks or any(row.is_reserved for row in rows):
+        standing = [row for row in rows if _stands(row)]
+        held.states = checks.states_of(standing)
+        held.answers = checks.new_opinions(standing, held.states, now)
+        held.doors = load_doors() if any(row.is_reserved for row in standing) else None
+    return held
+
+
+def read_ends(rows: Iterable[Admission]) -> dict[int, list[MemberEnd]]:
+    """Return the members that are over in the attempt that is on, by admission. 1 query."""
+    attempts, found = {row.pk: row.attempt for row in rows}, dict[int, list[MemberEnd]]()
+    for row in EndRow.objects.filter(admission__released_at=None):
+        if attempts.get(row.admission_id) == row.attempt:
+            member = Member(row.pod_set, row.node, row.slot)
+            told = MemberEnd(member, End(row.end), row.at, row.exit_code, row.why)
+            found.setdefault(row.admission_id, []).append(told)
+    return found
+
+
+def run_of(row: Admission, held: Held) -> Run:
+    """Return how an admission stands, as its rows say it."""
+    workload = row.workload
+    return Run(
+        admitted_at=workload.admitted_at or row.admitted_at,
+        begun_at=row.begun_at or row.admitted_at,
+        attempt=row.attempt,
+        started_at=row.started_at,
+        unready_since=row.unready_since,
+        executed_s=workload.executed_s,
+        max_execution_s=workload.max_execution_time_s,
+        requeues=workload.requeues,
+        retries=workload.retries,
+        max_retries=workload.max_retries,
+        on_failure=workload.on_failure,
+        policies=read_policies(workload.policies),
+        min_success=workload.min_success,
+        min_member=workload.min_member,
+        pods=held.pods.get(row.pk, {}),
+        ends=held.ends.get(row.pk, ()),
+    )
+
+
+def is_due(held: Held, now: datetime) -> bool:
+    """Return whether anything is to be written; asked before the lease is taken."""
+    if held.answers or any(_is_answered(row, held) for row in held.rows if _stands(row)):
+        return True
+    limits = read_limits()
+    return any(judge(run_of(row, held), limits, now) for row in held.rows if _runs(row))
+
+
+def look_again_at(held: Held, now: datetime) -> datetime | None:
+    """Return when time alone changes something of what is held; None: never."""
+    limits = read_limits()
+    found = [next_instant(run_of(row, held), limits, now) for row in held.rows if _runs(row)]
+    return min((at for at in found if at is not None), default=None)
+
+
+def follow(held: Held, now: datetime) -> int:
+    """Write what has become of everything that is held; return how much was written."""
+    checks.note(held.answers, now)
+    limits, done = read_limits(), 0
+    for row in held.rows:
+        if _runs(row) and (verdict := judge(run_of(row, held), limits, now)):
+            done += act(row, verdict)
+    return done + _follow_checks(held, now)
+
+
+def act(row: Admission, verdict: Verdict) -> bool:
+    """Let a verdict be true; returns whether it was written."""
+    workload = row.workload
+    logger.info("%s: %s (%s)", workload, type(verdict).__name__.lower(), verdict.reason)
+    match verdict:
+        case Finish(at, outcome, reason, facts):
+            return lifecycle.finish(workload, outcome, at=at, reason=reason, facts=facts)
+        case Restart(at, reason, facts):
+            return lifecycle.restart(workload, row, at=at, reason=reason, facts=facts)
+        case Deactivate(at, reason, facts):
+            return lifecycle.deactivate(workload, reason, at=at, facts=facts)
+        case Requeue():
+            return _requeue(workload, verdict)
+
+
+def _requeue(workload: Workload, verdict: Requeue) -> bool:
+    times = workload.requeues + 1
+    seconds = backoff_s(times, settings.REQUEUE_BASE_S, settings.REQUEUE_MAX_S)
+    columns = {"requeues": times, "requeue_at": verdict.at + timedelta(seconds=seconds)}
+    if settings.REQUEUE_TIMESTAMP == "Eviction":
+        columns["queued_at"] = verdict.at
+    facts = {**verdict.facts, "times": times, "rests_s": round(seconds)}
+    return lifecycle.evict(workload, verdict.reason, at=verdict.at, facts=facts, columns=columns)
+
+
+def _stands(row: Admission) -> bool:
+    return row.evicted_at is None and not row.is_part
+
+
+def _runs(row: Admission) -> bool:
+    return _stands(row) and not row.is_reserved and row.workload.status in HOLDING
+
+
+def note_over(row: Admission, held: Held, *, at: datetime) -> None:
+    """Let members that are over for good give their quota back while the others run on (K38).
+
+    Those that finished; where the workload keeps going without the others, these as well.
+    """
+    keeps, workload = row.workload.on_failure == "keep", row.workload
+    over = Counter(
+        end.member.pod_set for end in held.ends.get(row.pk, ()) if keeps or end.end is End.FINISHED
+    )
+    changed = [p for p in workload.pod_sets.all() if p.finished < min(p.count, over[p.name])]
+    for pod_set in changed:
+        pod_set.finished = min(pod_set.count, over[pod_set.name])
+        pod_set.save(update_fields=["finished"])
+    if changed:
+        Workload.objects.filter(pk=workload.pk).update(version=F("version") + 1, resized_at=at)
+        workload.version += 1
+        facts = {"pods": over.total(), "of_pods": sum(p.count for p in workload.pod_sets.all())}
+        lifecycle.tell(workload, "pods_finished", at=at, facts=facts)
+
+
+# ---- checks ------------------------------------------------------------------------------------
+def _is_answered(row: Admission, held: Held) -> bool:
+    """Return whether the rows of the checks ask for something to be done."""
+    if row.is_reserved and held.doors is not None and _shut(row.workload, held.doors):
+        return True
+    states = held.states.get(row.workload_id, [])
+    if not (row.is_reserved or states):
+        return False
+    verdict = checks.decided(states, held.required.of(row.cluster_queue))
+    bad = verdict in (CheckVerdict.RETRY, CheckVerdict.REJECTED)
+    return bad or (row.is_reserved and verdict is CheckVerdict.READY)
+
+
+def _follow_checks(held: Held, now: datetime) -> int:
+    """Do what admission checks say; drop what was reserved in a queue that is stopped or gone."""
+    done = 0
+    for row in (row for row in held.rows if _stands(row) and _is_answered(row, held)):
+        why = _shut(row.workload, held.doors) if row.is_reserved and held.doors else ""
+        if why:
+            done += drop_reservation(row.workload, why, now)
+            continue
+        states = held.states.get(row.workload_id, [])
+        done += checks.follow(row, states, held.required.of(row.cluster_queue), now)
+    return done
+
+
+def _shut(workload: Workload, doors: Doors) -> str:
+    """Return why a workload that only reserves may not go on (``admission.md`` 2.2); or ""."""
+    route = resolve_queue(workload.namespace, workload.queue_name, doors)
+    queue = doors.cluster_queues.get(route.cluster_queue) if route else None
+    if route is None or queue is None:
+        return "Misconfigured"
+    stops = [queue.stop_policy, *([route.local_queue.stop_policy] if route.local_queue else [])]
+    return "Suspended" if any(stop != StopPolicy.NONE for stop in stops) else ""
+
+
+def drop_reservation(workload: Workload, why: str, now: datetime) -> bool:
+    """Give back what is reserved for a workload whose queue takes nothing any more."""
+    if not lifecycle.transition(
+        workload, Status.PENDING, at=now, event="reservation_dropped", reason=why
+    ):
+        return False
+    lifecycle.stop_admission(workload, at=now, reason=why)
+    return True
