@@ -47,6 +47,12 @@ COLUMNS = (
     "original_line",
     "note",
 )
+UNITS = {
+    "gpu_hours": "GPU-hour",
+    "cpu_hours": "CPU-hour",
+    "gib_hours": "GiB-hour",
+    "tokens": "token",
+}
 PLACES = {"quantity": 6, "unit_price": 8, "amount": 2}  # typed columns: never guarded as text
 # What a spreadsheet may take for a formula, full-width forms too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
@@ -91,10 +97,10 @@ def _row(view: BillView, line: BillLine) -> Row:
         "cost_center": view.cost_center,
         "line_no": line.number,
         "line_type": line.kind,
-        "plane": "iron",
+        "plane": "tokens" if line.unit == "tokens" else "iron",
         "description": describe(line),
         "quantity": line.quantity,
-        "unit": "GPU-hour",
+        "unit": UNITS.get(line.unit, ""),
         "unit_price": line.unit_price,
         "amount": line.amount,
         "policy": line.policy,
@@ -125,12 +131,17 @@ def _team_name(view: BillView) -> str:
 def describe(line: BillLine) -> str:
     """Return a line in words: what, of which flavor, borrowed from whom, in which bucket."""
     parts = [str(words.KINDS.get(line.kind, line.kind))]
+    named = (line.cluster, line.namespace, line.cluster_queue, line.model_group, line.ref)
+    parts += filter(None, named)
     if line.flavor:
         parts.append(line.flavor)
     if line.lender:
         parts.append(_("lender {queue}").format(queue=line.lender))
     elif line.kind == "gpu_borrowed":
         parts.append(_("from nobody's quota"))
+    if line.counterparty:
+        whose = words.BUCKETS.get(line.counterparty, line.counterparty)
+        parts.append(_("with {whose}").format(whose=whose))
     if line.bucket and line.bucket != line.kind:
         parts.append(str(words.BUCKETS.get(line.bucket, line.bucket)))
     if line.kind in {"idle_share", "idle_owned"}:

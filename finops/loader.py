@@ -40,8 +40,9 @@ from finops.metered_facts import (
     usage_facts,
 )
 from finops.models import BillingPeriod, Price
+from finops.models import Mapping as DatedMapping
 from finops.models.bills import DRAFTED
-from finops.models.prices import PriceUnit
+from finops.models.prices import BILLED_UNITS
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
 from finops.specs import NodeShape
@@ -169,19 +170,20 @@ def has_facts(period: BillingPeriod) -> bool:
 
 
 def staleness(period: str = "") -> "ExpressionWrapper[Q]":
-    """Return whether an open month's draft is older than a price that touches it.
+    """Return whether an open month's draft is older than a price or mapping that touches it.
 
-    A price that is set or ended takes ``rebuilt_at`` away in its own transaction; the time a
-    price was written is the net for drafts that a price passed by all the same. ``period`` is
-    the way to the period from the row that is asked about, like ``period__``.
+    One that is set or ended takes ``rebuilt_at`` away in its own transaction, and so does a day
+    that is loaded; the time it was written is the net for drafts that it passed by all the
+    same. ``period`` is the way to the period from the row that is asked about, like ``period__``.
     """
-    newer = Price.objects.filter(
-        Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at")),
-        unit=PriceUnit.GPU_HOUR,
-        valid_from__lt=OuterRef(f"{period}ends_at"),
-        created_at__gt=OuterRef(f"{period}rebuilt_at"),
-    )
-    is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(newer))
+    touches = Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at"))
+    newer = {
+        "valid_from__lt": OuterRef(f"{period}ends_at"),
+        "created_at__gt": OuterRef(f"{period}rebuilt_at"),
+    }
+    prices = Price.objects.filter(touches, unit__in=BILLED_UNITS, **newer)
+    mappings = DatedMapping.objects.filter(touches, **newer)
+    is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(prices)) | Q(Exists(mappings))
     return ExpressionWrapper(
         Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
     )

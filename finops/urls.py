@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from finops.views import bills, closing, cost, prices, sources
+from finops.views import bills, closing, cost, mappings, prices, sources
 
 
 class MonthConverter:
@@ -44,6 +44,11 @@ urlpatterns = [
         sources.source_judge,
         name="source-judge",
     ),
+    path("mappings/", mappings.mapping_list, name="mappings"),
+    path("mappings/new/", mappings.mapping_new, name="mapping-new"),
+    path("mappings/assign/", mappings.mapping_assign, name="mapping-assign"),
+    path("mappings/import/", mappings.mapping_import, name="mapping-import"),
+    path("mappings/<int:pk>/end/", mappings.mapping_end, name="mapping-end"),
     path("prices/", prices.price_list, name="prices"),
     path("prices/new/", prices.price_new, name="price-new"),
     path("prices/<int:pk>/end/", prices.price_end, name="price-end"),

@@ -49,6 +49,8 @@ LISTS = {
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),
     f"/bills/{MONTH}/summary/": ("", "csv", "json"),
     "/prices/": ("", "csv"),
+    "/mappings/": ("", "csv"),
+    "/api/v1/mappings/": ("",),
     "/audit/": ("", "csv"),
     "/account/": ("",),
     "/charts/quota-use/": ("",),
@@ -70,6 +72,7 @@ LISTS = {
 }
 LISTS_OF_ADMINS = {
     "/people/": ("", "csv"),
+    "/api/v1/mappings/unmatched/": ("",),
     f"/bills/{MONTH}/close/": ("", "json"),
     "/sources/": ("", "csv"),
     f"/sources/{SOURCE}/": ("", "csv"),
