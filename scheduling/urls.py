@@ -22,6 +22,7 @@ urlpatterns = [
         life_views.workload_check,
         name="workload-check",
     ),
+    path("alerts/", life_views.alerts_page, name="alerts"),
     path("admission-checks/", life_views.admission_checks, name="admission-checks"),
     path("admission-checks/save/", life_views.admission_check_save, name="admission-check-save"),
     path(

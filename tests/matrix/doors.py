@@ -149,6 +149,7 @@ PAGES = (
     door("workloads/<uid>/active/", f"/workloads/{ZEBU_RUNS}/active/", ONLY_POST),
     door("workloads/<uid>/gate/", f"/workloads/{ZEBU_RUNS}/gate/", ONLY_POST),
     door("workloads/<uid>/checks/<name>/", f"/workloads/{ZEBU_RUNS}/checks/{CHECK}/", ONLY_POST),
+    door("alerts/", "/alerts/", SIGNED_IN),
     door("admission-checks/", "/admission-checks/", SEEING_ALL),
     door("admission-checks/save/", "/admission-checks/save/", ONLY_POST),
     door("admission-checks/<name>/delete/", f"/admission-checks/{CHECK}/delete/", ONLY_POST),
