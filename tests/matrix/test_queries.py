@@ -37,6 +37,7 @@ LISTS = {
     "/nodes/": ("", "csv"),
     f"/nodes/{NODE}/": ("",),
     "/fragments/": ("csv", "json"),
+    "/reservations/": ("csv", "json"),
     "/charts/fragments/": ("",),
     "/flavors/": ("", "csv"),
     "/flavors/h100-sxm/": ("",),
