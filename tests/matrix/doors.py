@@ -157,6 +157,7 @@ PAGES = (
     door("nodes/<name>/", f"/nodes/{NODE}/", SIGNED_IN),
     door("nodes/<name>/cordon/", f"/nodes/{NODE}/cordon/", ONLY_POST),
     door("fragments/", "/fragments/", SIGNED_IN, files=True),
+    door("reservations/", "/reservations/", SIGNED_IN, files=True),
     door("charts/fragments/", "/charts/fragments/", SIGNED_IN),
     door("flavors/", "/flavors/", SIGNED_IN, files=True),
     door("flavors/new/", "/flavors/new/", EDITORS),
