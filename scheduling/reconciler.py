@@ -244,6 +244,7 @@ def _note_members(row: Admission, seen: Sighting, look: _Look, now: datetime) ->
     if saved:
         row.workload.last_checkpoint_at = seen.checkpoint_at
         row.workload.save(update_fields=["last_checkpoint_at"])
+        lifecycle.tell_checkpoint(row.workload, seen.checkpoint_at or now, at=now)
     return len(ends) + wavers + saved
 
 
