@@ -39,6 +39,7 @@ LISTS = {
     "/nodes/": ("", "csv"),
     f"/nodes/{NODE}/": ("",),
     "/fragments/": ("csv", "json"),
+    "/reservations/": ("csv", "json"),
     "/charts/fragments/": ("",),
     "/flavors/": ("", "csv"),
     "/flavors/h100-sxm/": ("",),
