@@ -277,12 +277,12 @@ def _read(lines: int) -> int:
     return sum(map(len, csv_rows("lines", columns, (cells for _ in range(lines)))))
 
 
-def _peak(act: Callable[[], object]) -> float:
+def _peak(act: Callable[[], object]) -> int:
     tracemalloc.start()
     act()
     _now, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return float(peak)
+    return peak
 
 
 def _timed(act: Callable[[], object]) -> float:
