@@ -5,6 +5,7 @@ from django.urls import path
 from finops import api, closing_api, cost_api, mapping_api, source_api
 
 urlpatterns = [
+    path("prices/tokens/", cost_api.TokenPricesView.as_view(), name="api-token-prices"),
     path("prices/", api.PricesView.as_view(), name="api-prices"),
     path("bills/<str:month>/", api.BillMonthView.as_view(), name="api-bills-month"),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),

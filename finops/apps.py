@@ -1,9 +1,15 @@
 """Django's view of the room."""
 
+from argparse import ArgumentParser
+from typing import TYPE_CHECKING, Any
+
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
 from finops.guards import put_up
+
+if TYPE_CHECKING:
+    from scheduling.bench.report import Report
 
 
 class FinopsConfig(AppConfig):
@@ -16,8 +22,22 @@ class FinopsConfig(AppConfig):
         from finops.price_facts import prices_now  # noqa: PLC0415
         from finops.tiles import cost_tile  # noqa: PLC0415  # models are not there before
         from gpuplatform.common.pages import register_tile  # noqa: PLC0415
+        from scheduling.bench.registry import Bench, register  # noqa: PLC0415
         from scheduling.pricing import register_prices  # noqa: PLC0415
 
         register_tile(cost_tile)
+        register(Bench("bill", "a month of many workloads to its bill", _take_options, _bench))
         register_prices(prices_now)
         post_migrate.connect(put_up, sender=self)
+
+
+def _take_options(parser: ArgumentParser) -> None:
+    from finops.bench import add_arguments  # noqa: PLC0415  # models are not there before
+
+    add_arguments(parser)
+
+
+def _bench(options: dict[str, Any]) -> "Report":
+    from finops.bench import run  # noqa: PLC0415
+
+    return run(options)

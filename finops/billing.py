@@ -63,14 +63,20 @@ def rebuild_open(now: datetime | None = None) -> list[BillingPeriod]:
     """
     now = now or clock.now()
     current = month_at(now, settings.BILLING_TIME_ZONE)
-    looked_at = {one.name: one for one in (month_before(current), current)}
+    looked_at = (month_before(current), current)
+    due = {one.name for one in looked_at if has_facts(_unsaved(one))}
+    return rebuild_months(due | outdated_months(now), now)
+
+
+def outdated_months(now: datetime | None = None) -> set[str]:
+    """Return the open months whose draft is out of date, and metered ones without bills."""
+    now = now or clock.now()
+    current = month_at(now, settings.BILLING_TIME_ZONE)
     billed = set(BillingPeriod.objects.values_list("name", flat=True))
     first = first_metered_at()
-    for one in months_between(first, now, current.time_zone) if first else ():
-        if one.name not in billed:
-            looked_at[one.name] = one
-    due = {name for name, one in looked_at.items() if has_facts(_unsaved(one))}
-    return rebuild_months(due | {period.name for period in stale_periods()}, now)
+    metered = months_between(first, now, current.time_zone) if first else ()
+    unbilled = {one.name for one in metered if one.name not in billed and has_facts(_unsaved(one))}
+    return unbilled | {period.name for period in stale_periods()}
 
 
 def rebuild_months(names: Iterable[str], now: datetime | None = None) -> list[BillingPeriod]:

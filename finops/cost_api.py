@@ -1,5 +1,6 @@
-"""REST of the cost of any window by anything."""
+"""REST of the cost of any window by anything, and of the prices of tokens."""
 
+from decimal import Decimal
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -8,7 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from finops.cost_rows import ASKED, GROUP_COLUMNS, group_rows, query_of
-from finops.selectors import bills, groups
+from finops.selectors import bills, groups, token_prices
+from finops.token_price_rows import cells_of
 from gpuplatform.common import clock
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
@@ -42,6 +44,28 @@ class CostView(CheckedView):
                 "rows": [_texts(row) for row in group_rows(view)],
             }
         )
+
+
+class TokenPricesView(CheckedView):
+    """What tokens should cost, and what is charged."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="token_prices")
+    def get(self, request: Request) -> Response:
+        """Answer models with the price that the iron gives, and lines for LiteLLM to copy."""
+        demand_visible(actor_of(request).may_see_bills)
+        rows = token_prices.token_price_rows(clock.now())
+        return Response([_priced(row) for row in rows])
+
+
+def _priced(row: token_prices.TokenPriceRow) -> dict[str, Any]:
+    cells = {
+        name: digits(value) if isinstance(value, Decimal) else value
+        for name, value in cells_of(row).items()
+    }
+    return {**cells, "litellm": row.snippet}
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Any]:

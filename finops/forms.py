@@ -172,6 +172,17 @@ class NodeCostForm(forms.Form):
         )
 
 
+class TokenCostForm(forms.Form):
+    """What a million tokens cost on a node that is busy all the time."""
+
+    node_hour = forms.DecimalField(
+        label=_("Cost of the deployment's GPUs per hour"), min_value=0, max_digits=14
+    )
+    tokens_per_second = forms.DecimalField(
+        label=_("Tokens per second at full load"), min_value=1, max_digits=10
+    )
+
+
 class IdlePolicyForm(forms.Form):
     """Who pays for idle GPUs of a month."""
 

@@ -155,7 +155,7 @@ def _whole_days(window: Period, sources: list[Any]) -> Period:
     ends = [
         instant(source_facts.due_until(one, moment(window.end)))
         for one in sources
-        if one.plane == Plane.IRON
+        if one.plane == Plane.IRON and one.enabled
     ]
     end = min([window.end, *ends])
     return replace(window, end=end) if end > window.start else window

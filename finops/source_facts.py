@@ -1,7 +1,8 @@
 """Rows of sources to facts of a bill, and what the bill rests on.
 
-Only sources that are switched on count. One in another currency than the bill is left out, with
-a finding: amounts of two currencies are never added up.
+What was loaded of a source that is switched off still counts, but for days that another one tells
+of the same place. One in another currency than the bill is left out, with a finding: amounts of
+two currencies are never added up.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -56,9 +57,9 @@ class Loaded:
 
 def counting_sources(currency: str) -> tuple[list[Source], list[Source]]:
     """Return the sources whose rows count, and those that count in another currency."""
-    found = list(Source.objects.filter(enabled=True).order_by("name"))
+    found = list(Source.objects.order_by("name"))
     counted = [one for one in found if one.currency == currency]
-    return counted, [one for one in found if one.currency != currency]
+    return counted, [one for one in found if one.currency != currency and one.enabled]
 
 
 def own_cluster(sources: Sequence[Source]) -> str:
@@ -68,8 +69,8 @@ def own_cluster(sources: Sequence[Source]) -> str:
     """
     if settings.CLUSTER_NAME:
         return str(settings.CLUSTER_NAME)
-    names = [one.cluster for one in sources if one.plane == Plane.IRON]
-    return names[0] if len(names) == 1 else ""
+    names = {one.cluster for one in sources if one.plane == Plane.IRON}
+    return names.pop() if len(names) == 1 else ""
 
 
 def loaded(
@@ -84,9 +85,11 @@ def loaded(
     ``name`` names rows of cost among the children of lines.
     """
     days = _days(window, sources)
+    sources = [one for one in sources if one.enabled or _stored(days[one.pk])]
+    counts = _counting(sources, days)
     return Loaded(
-        iron=tuple(_iron(window, sources, cluster, name)),
-        tokens=tuple(_tokens(window, sources)),
+        iron=tuple(_iron(window, counts, cluster, name)),
+        tokens=tuple(_tokens(window, counts)),
         token_prices=tuple(_token_prices(window)),
         loads=tuple(_loads(window, sources, days, cluster, billed)),
         rests_on=tuple(_said(source, window, days[source.pk]) for source in sources),
@@ -102,11 +105,9 @@ def other_currency(sources: Iterable[Source]) -> tuple[Finding, ...]:
 
 
 # ---- rows ---------------------------------------------------------------------------------------
-def _iron(
-    window: Period, sources: Sequence[Source], cluster: str, name: Naming | None
-) -> Iterator[Iron]:
+def _iron(window: Period, counts: Q, cluster: str, name: Naming | None) -> Iterator[Iron]:
     start, end = moment(window.start), moment(window.end)
-    rows = CostRow.objects.filter(source__in=sources, starts_at__lt=end, ends_at__gt=start)
+    rows = CostRow.objects.filter(counts, starts_at__lt=end, ends_at__gt=start)
     names = (
         *("cluster", "starts_at", "ends_at", "node", "namespace", "labels", "annotations"),
         *("controller_kind", "controller"),
@@ -127,10 +128,8 @@ def _iron(
         )
 
 
-def _tokens(window: Period, sources: Sequence[Source]) -> Iterator[TokenUse]:
-    rows = TokenRow.objects.filter(
-        source__in=sources, at__gte=moment(window.start), at__lt=moment(window.end)
-    )
+def _tokens(window: Period, counts: Q) -> Iterator[TokenUse]:
+    rows = TokenRow.objects.filter(counts, at__gte=moment(window.start), at__lt=moment(window.end))
     names = (
         *("model_group", "model", "at", "key", "team_id", "key_alias", "key_hash", "tags"),
         *("prompt_tokens", "completion_tokens", "spend", "cache_hit", "failed"),
@@ -189,6 +188,26 @@ def _days(window: Period, sources: Sequence[Source]) -> dict[int, list[Coverage]
     return found
 
 
+def _stored(days: Sequence[Coverage]) -> list[Coverage]:
+    return [one for one in days if one.stored != Stored.MISSING]
+
+
+def _counting(sources: Sequence[Source], days: dict[int, list[Coverage]]) -> Q:
+    """Return which rows count: of one switched off not the days that a sister tells of."""
+    counts = Q(source__in=[one for one in sources if one.enabled])
+    for source in sources:
+        if not source.enabled:
+            told = [one.day for it in _sisters(source, sources) for one in _stored(days[it.pk])]
+            counts |= Q(source=source) & ~Q(day__in=told)
+    return counts
+
+
+def _sisters(source: Source, sources: Sequence[Source]) -> list[Source]:
+    """Return the sources that are switched on and tell of the same place."""
+    place = (source.plane, source.cluster)
+    return [one for one in sources if one.enabled and (one.plane, one.cluster) == place]
+
+
 def _loads(
     window: Period,
     sources: Sequence[Source],
@@ -196,19 +215,24 @@ def _loads(
     cluster: str,
     billed: str,
 ) -> Iterator[Load]:
+    places: dict[tuple[str, str], Covered] = {}
     for source in sources:
-        if source.plane == Plane.IRON:
-            there = Covered(_windows(source, window, days[source.pk], billed == source.plane))
-            yield from _as_loads("iron", there, window, source.cluster or cluster)
-    gateways = [source for source in sources if source.plane == Plane.TOKENS]
-    if gateways:
-        missing = Covered()
-        for source in gateways:
-            there = Covered(_windows(source, window, days[source.pk], is_billed=False))
-            for gap in there.gaps(Span(window.start, window.end)):
+        there = places.setdefault((source.plane, source.cluster), Covered())
+        is_told = not source.enabled and bool(_sisters(source, sources))
+        is_strict = billed == source.plane or is_told
+        for one in _windows(source, window, days[source.pk], is_strict):
+            there.add(one)
+    whole = Span(window.start, window.end)
+    missing: Covered | None = None  # of any gateway
+    for (plane, where), there in places.items():
+        if plane == Plane.IRON:
+            yield from _as_loads("iron", there, window, where or cluster)
+        elif plane == Plane.TOKENS:
+            missing = missing or Covered()
+            for gap in there.gaps(whole):
                 missing.add(gap)
-        whole = Covered(missing.gaps(Span(window.start, window.end)))
-        yield from _as_loads("tokens", whole, window)
+    if missing is not None:
+        yield from _as_loads("tokens", Covered(missing.gaps(whole)), window)
 
 
 def _as_loads(
@@ -220,22 +244,28 @@ def _as_loads(
 
 
 def _windows(
-    source: Source, window: Period, days: Sequence[Coverage], is_billed: bool
+    source: Source, window: Period, days: Sequence[Coverage], is_strict: bool
 ) -> Iterator[Span]:
     """Yield the time that is there, or is not asked of a source: before its first day, today.
 
-    Where its hours are billed, nothing but what is there counts.
+    Where it is strict, nothing but what is there counts.
     """
-    for one in days:
-        if one.stored != Stored.MISSING:
-            yield Span(instant(one.starts_at), instant(one.ends_at))
-    if is_billed:
+    for one in _stored(days):
+        yield Span(instant(one.starts_at), instant(one.ends_at))
+    if is_strict:
         return
-    first, due = first_instant(source), instant(due_until(source, moment(window.end)))
+    first, due = first_instant(source), _asked_until(source, window, days)
     if window.start < first:
         yield Span(window.start, first)
     if due < window.end:
         yield Span(max(due, window.start), window.end)
+
+
+def _asked_until(source: Source, window: Period, days: Sequence[Coverage]) -> int:
+    """Return until when a source can have been asked: its last day where it is switched off."""
+    if source.enabled:
+        return instant(due_until(source, moment(window.end)))
+    return max((instant(one.ends_at) for one in _stored(days)), default=window.start)
 
 
 def first_instant(source: Source) -> int:
@@ -251,7 +281,7 @@ def due_until(source: Source, now: datetime) -> datetime:
 def _said(source: Source, window: Period, days: Sequence[Coverage]) -> dict[str, Any]:
     """Return what a bill says about one source that it rests on."""
     start = max(window.start, first_instant(source))
-    end = min(window.end, instant(due_until(source, moment(window.end))))
+    end = min(window.end, _asked_until(source, window, days))
     expected = round(max(0, end - start) / (24 * 3_600_000_000))
     stored = [one.stored for one in days]
     there = len(stored) - stored.count(Stored.MISSING)

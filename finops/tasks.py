@@ -4,9 +4,8 @@ import logging
 
 from celery import shared_task
 
-from finops import billing
+from finops import billing, join
 from finops.closing import late, steps
-from finops.ingest import nightly
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +21,8 @@ def rebuild_drafts(months: list[str] | None = None) -> list[str]:
 
 @shared_task(name="finops.load_sources", ignore_result=True)
 def load_sources() -> int:
-    """Load the days of sources that are due; twice at a time is harmless."""
-    found = nightly.load_due()
-    nightly.forget_old_answers()
-    return len(found)
+    """Load the days of sources that are due and bill them; twice at a time is harmless."""
+    return sum(join.join().days.values())
 
 
 @shared_task(name="finops.close_up", ignore_result=True)

@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from finops.views import bills, closing, cost, mappings, prices, sources
+from finops.views import bills, closing, cost, mappings, prices, sources, token_prices
 
 
 class MonthConverter:
@@ -53,5 +53,6 @@ urlpatterns = [
     path("prices/", prices.price_list, name="prices"),
     path("prices/new/", prices.price_new, name="price-new"),
     path("prices/<int:pk>/end/", prices.price_end, name="price-end"),
+    path("prices/tokens/", token_prices.token_price_list, name="token-prices"),
     path("prices/calculator/", prices.price_calculator, name="price-calculator"),
 ]

@@ -107,10 +107,22 @@ def unmatched(period: BillingPeriod | None) -> list[Unmatched]:
     """Return what the bills of a period name nobody for, dearest first."""
     if period is None:
         return []
-    lines = BillLine.objects.filter(bill__period=period, bill__team=None, bucket__in=BUCKETS)
+    # Tokens of unknown teams are named one by one, with their money, in the findings.
+    lines = _nobodys(period).exclude(bucket="unknown_team")
     findings = Finding.objects.filter(period=period, code__in=LACKING)
     found = [*_of_lines(lines), *map(_of_finding, findings)]
     return sorted(found, key=lambda one: (-abs(one.amount), one.kind, one.value))
+
+
+def unmatched_total(period: BillingPeriod | None) -> Decimal:
+    """Return what stands in the buckets of nobody."""
+    if period is None:
+        return NOTHING
+    return sum((line.amount for line in _nobodys(period)), NOTHING)
+
+
+def _nobodys(period: BillingPeriod) -> QuerySet[BillLine]:
+    return BillLine.objects.filter(bill__period=period, bill__team=None, bucket__in=BUCKETS)
 
 
 def latest_period() -> BillingPeriod | None:

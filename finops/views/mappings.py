@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from finops import mapping_services, words
+from finops import mapping_services
 from finops.forms import add_problems
 from finops.mapping_forms import (
     COLUMNS,
@@ -48,7 +48,7 @@ def mapping_list(request: HttpRequest) -> HttpResponse:
         "text": text,
         "period": period,
         "unmatched": lacking,
-        "unmatched_sum": sum(one.amount for one in lacking if one.bucket in words.BUCKETS),
+        "unmatched_sum": mappings.unmatched_total(period),
         "teams": team_choices() if actor.may_price else [],
         "actor": actor,
     }

@@ -140,11 +140,23 @@ def test_a_source_in_another_currency_is_left_out_and_said(june):
     ]
 
 
-def test_a_source_switched_off_counts_no_more(june):
-    opencost = rows.source("opencost", enabled=False)
-    rows.cost(opencost, 3, "ns", pv_cost="4.00")
+def test_what_a_source_said_before_it_was_switched_off_counts_but_for_days_told_anew(june):
+    old = rows.source("opencost", name="old", days=20, enabled=False)
+    new = rows.source("opencost", name="new", first=rows.JUNE + timedelta(days=9), days=21)
+    rows.cost(old, 3, "ns", pv_cost="4.00")
+    rows.cost(old, 15, "ns", pv_cost="1.00")  # both told of that day
+    rows.cost(new, 15, "ns", pv_cost="2.00")
     period = rebuilt()
-    assert (period.other_cost, period.rests_on) == (0, [])
+    assert period.other_cost == Decimal("6.00")
+    assert [(one["name"], one["there"]) for one in period.rests_on] == [("new", 21), ("old", 20)]
+    assert findings("missing_coverage") == []
+
+
+def test_a_gap_of_the_new_source_is_not_hidden_by_the_old_one(june):
+    rows.source("opencost", name="old", days=5, enabled=False)
+    rows.source("opencost", name="new", missing={20})
+    rebuilt()
+    assert [one[2] for one in findings("missing_coverage")] == [{"hours": "24.000000"}]
 
 
 @pytest.mark.parametrize(

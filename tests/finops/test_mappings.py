@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from finops import billing
 from finops.mapping_services import end_mapping, set_mapping, set_mappings
 from finops.models import Bill, BillingPeriod, BillLine, Mapping
-from finops.selectors.mappings import unmatched
+from finops.selectors.mappings import unmatched, unmatched_total
 from finops.specs import MappingSpec
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
@@ -164,6 +164,17 @@ def test_what_nobody_owns_is_named_with_its_money_until_it_is_assigned(june, fin
     assert unmatched(period) == []
     assert bill("ia") == Decimal("618.80")
     assert not BillLine.objects.filter(bucket="unallocated_namespace").exists()
+
+
+def test_a_team_of_litellm_that_nobody_knows_stands_there_once(june):
+    gateway = rows.source("litellm_api")
+    rows.tokens(gateway, "t-gone", "gpt", 1000, "2.00")
+    set_mapping(MappingSpec("deployment", "gpt", namespace="out"), None)
+    set_mapping(MappingSpec("mode", "out", mode="external"), None)
+    period = billing.rebuild_draft("2026-06", now=AFTER)
+    (found,) = unmatched(period)
+    assert (found.kind, found.value, found.amount) == ("litellm_team", "t-gone", Decimal(2))
+    assert unmatched_total(period) == Decimal("2.00")
 
 
 def test_labels_go_before_the_namespace_and_the_queue_before_both(june):

@@ -62,13 +62,14 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/prices/", "/summary/", "/v1/cost/")
-        return any(part in self.path for part in parts) or self.path.endswith("/mappings/")
+        parts = ("/bills/", "/summary/", "/v1/cost/")
+        ends = ("/prices/", "/mappings/")
+        return any(part in self.path for part in parts) or self.path.endswith(ends)
 
     @property
     def takes_cost_scope(self) -> bool:
         """Return whether reading it takes the scope ``cost:read``."""
-        parts = ("/sources/", "/periods/", "/mappings/")
+        parts = ("/sources/", "/periods/", "/mappings/", "/prices/tokens/")
         is_of_readers = any(part in self.path for part in parts)
         return self.is_money or (is_of_readers and "200" in self.answers)
 
@@ -239,6 +240,7 @@ PAGES = (
     door("prices/", "/prices/", OF_DATOS, files=True),
     door("prices/new/", "/prices/new/", PRICERS),
     door("prices/<pk>/end/", f"/prices/{PRICE_ID}/end/", PRICERS),
+    door("prices/tokens/", "/prices/tokens/", OF_READERS, files=True),
     door("prices/calculator/", "/prices/calculator/", OF_DATOS),
     door("mappings/", "/mappings/", OF_DATOS, files=True),
     door("mappings/new/", "/mappings/new/", PRICERS),
@@ -334,8 +336,9 @@ REST = (
     door(f"{API}fragments/", "/api/v1/fragments/", REST_SIGNED_IN),
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
     door(f"{API}topologies/<name>/", "/api/v1/topologies/nowhere/", "401 404 404 404 404 404 404"),
+    door(f"{API}prices/tokens/", "/api/v1/prices/tokens/", REST_OF_READERS),
     door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
-    door(f"{API}cost/", "/api/v1/cost/?window=2026-06", REST_OF_DATOS),
+    door(f"{API}cost/", "/api/v1/cost/", REST_OF_DATOS),
     door(f"{API}mappings/", "/api/v1/mappings/", REST_OF_DATOS),
     door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
     door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),

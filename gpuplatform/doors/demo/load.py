@@ -12,7 +12,7 @@ from finops.billing import rebuild_draft
 from finops.services import set_price
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
-from gpuplatform.doors.demo import history, platform
+from gpuplatform.doors.demo import history, other_systems, platform
 from gpuplatform.doors.demo.people import PEOPLE, hire
 from gpuplatform.doors.demo.play import Move, minutes_before, play, settle, submission
 from gpuplatform.doors.importer import import_documents
@@ -47,6 +47,7 @@ def load_demo(now: datetime, *, days: int, say: Say) -> dict[str, Any]:
     _open_pool(now - timedelta(days=days), users)
     say(f"{days} days of six teams ...")
     play(_moves(now, days, users), until=now)
+    other_systems.connect(now, days, users)
     for month in sorted({"2026-06", *_months(now - timedelta(days=days), now)}):
         rebuild_draft(month)
     _, secret = issue_token(users["bo"], "demo", ["read", "workloads:submit"], actor=users["ada"])

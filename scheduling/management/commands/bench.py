@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling.bench import drain, gang, kueue_load, openb
+from scheduling.bench.registry import registered
 from scheduling.bench.report import Report
 from scheduling.engine.terms import PlacementPolicy
 
@@ -48,6 +49,10 @@ class Command(BaseCommand):
         drained = benches.add_parser("drain", help="a large load, all pending, with all its rows")
         drained.add_argument("--workloads", type=int, help="how many in all (default: 50000)")
         drained.add_argument("--json", action="store_true")
+        for bench in registered().values():
+            more = benches.add_parser(bench.name, help=bench.help)
+            bench.add_arguments(more)
+            more.add_argument("--json", action="store_true")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the bench and print."""
@@ -56,6 +61,7 @@ class Command(BaseCommand):
             "openb": self._openb,
             "gang": self._gang,
             "drain": self._drain,
+            **{bench.name: bench.run for bench in registered().values()},
         }
         report = runs[options["name"]](options)
         self.stdout.write(report.as_json() if options["json"] else report.as_table())
