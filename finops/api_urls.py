@@ -7,6 +7,14 @@ from finops import api, closing_api, mapping_api, source_api
 urlpatterns = [
     path("prices/", api.PricesView.as_view(), name="api-prices"),
     path("bills/<str:month>/", api.BillMonthView.as_view(), name="api-bills-month"),
+    path(
+        "bills/<str:month>/files/<slug:kind>/", api.BillFileView.as_view(), name="api-bill-files"
+    ),
+    path(
+        "bills/<str:month>/<slug:scope>/files/<slug:kind>/",
+        api.TeamBillFileView.as_view(),
+        name="api-bill-file",
+    ),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),
     path("mappings/", mapping_api.MappingsView.as_view(), name="api-mappings"),
     path("mappings/unmatched/", mapping_api.UnmatchedView.as_view(), name="api-unmatched"),

@@ -76,6 +76,8 @@ RULES: dict[str, Reason] = _all(
         "NOT_QUARANTINED": _("No reading of that day waits for a judgement."),
         "NO_LENGTH": _("The length of the body is not given."),
         "PAYLOAD_GONE": _("The answer of the source is not kept any more."),
+        "PDF_NOT_INSTALLED": _("This installation makes no PDF: its extra is not installed."),
+        "PDF_OF_ONE_BILL": _("A PDF is of one bill."),
         "PERIOD_CLOSED": _("The month is closed; its prices and bills stay."),
         "FIGURES_CHANGED": _("The figures are not those that were seen; look at them again."),
         "NO_BILLS": _("No bills of the month were made yet."),

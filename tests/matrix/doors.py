@@ -349,6 +349,18 @@ REST = (
         f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/accept/",
         REST_ONLY_POST,
     ),
+    door(
+        f"{API}bills/<month>/files/<kind>/",
+        f"/api/v1/bills/{MONTH}/files/csv/",
+        REST_OF_DATOS,
+        allowed=LENDER,
+    ),
+    door(
+        f"{API}bills/<month>/<scope>/files/<kind>/",
+        f"/api/v1/bills/{MONTH}/datos/files/csv/",
+        REST_OF_DATOS,
+        allowed=LENDER,
+    ),
     door(f"{API}periods/", "/api/v1/periods/", REST_OF_READERS),
     door(f"{API}periods/<month>/", f"/api/v1/periods/{MONTH}/", REST_OF_READERS),
     door(f"{API}periods/<month>/summary/", f"/api/v1/periods/{MONTH}/summary/", REST_OF_DATOS),
