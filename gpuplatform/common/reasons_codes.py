@@ -66,6 +66,7 @@ RULES: dict[str, Reason] = _all(
         "password_too_common": _("The password is one that many people use."),
         "password_too_short": _("The password is too short."),
         "weak": _("The password is too easy to guess."),
+        "BAD_DURATION": _("This is not a window of a budget, like 1mo, 7d or 24h."),
         "COUNTED_TWICE": _("Another source tells about the same already."),
         "CURRENCY_MISMATCH": _("The price is in another currency than the bills."),
         "DAY_NOT_OVER": _("The day is not over yet."),

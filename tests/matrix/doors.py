@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import get_resolver
 
 from tests.matrix.world import (
+    BUDGET,
     CHECK,
     MAPPING_ID,
     MONTH,
@@ -62,7 +63,7 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/prices/", "/summary/", "/v1/cost/")
+        parts = ("/bills/", "/prices/", "/summary/", "/budgets/", "/v1/cost/")
         return any(part in self.path for part in parts) or self.path.endswith("/mappings/")
 
     @property
@@ -245,6 +246,11 @@ PAGES = (
     door("mappings/import/", "/mappings/import/", PRICERS),
     door("mappings/assign/", "/mappings/assign/", ONLY_POST),
     door("mappings/<pk>/end/", f"/mappings/{MAPPING_ID}/end/", PRICERS),
+    door("drift/", "/drift/", OF_READERS, files=True),
+    door("budgets/", "/budgets/", OF_DATOS, files=True),
+    door("budgets/new/", "/budgets/new/", "login 403 403 403 200 403 200"),
+    door("budgets/<name>/edit/", f"/budgets/{BUDGET}/edit/", "login 403 403 403 200 403 200"),
+    door("budgets/<name>/delete/", f"/budgets/{BUDGET}/delete/", ONLY_POST),
     door("sources/", "/sources/", OF_READERS, files=True),
     door("sources/new/", "/sources/new/", EDITORS),
     door("sources/<name>/", f"/sources/{SOURCE}/", OF_READERS, files=True),
@@ -365,6 +371,9 @@ REST = (
         REST_OF_DATOS,
         allowed=LENDER,
     ),
+    door(f"{API}drift/<month>/", f"/api/v1/drift/{MONTH}/", REST_OF_READERS),
+    door(f"{API}budgets/", "/api/v1/budgets/", REST_OF_DATOS),
+    door(f"{API}budgets/<name>/", f"/api/v1/budgets/{BUDGET}/", REST_OF_DATOS),
     door(f"{API}periods/", "/api/v1/periods/", REST_OF_READERS),
     door(f"{API}periods/<month>/", f"/api/v1/periods/{MONTH}/", REST_OF_READERS),
     door(f"{API}periods/<month>/summary/", f"/api/v1/periods/{MONTH}/summary/", REST_OF_DATOS),
