@@ -108,7 +108,8 @@ class DriftView(CheckedView):
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="drift_month")
     def get(self, request: Request, month: str) -> Response:
         """Answer what the planes say of the month and where they differ."""
-        found = reconciliation(actor_of(request), month)
+        period = BillingPeriod.objects.filter(name=month).first()
+        found = reconciliation(actor_of(request), period)
         if found is None:
             raise Http404
         return Response([plain_cells(check_cells(found.period, row)) for row in found.rows])

@@ -79,9 +79,8 @@ class Reconciliation:
         return sum(row.check.status == CRITICAL for row in self.rows)
 
 
-def reconciliation(actor: Actor, name: str) -> Reconciliation | None:
+def reconciliation(actor: Actor, period: BillingPeriod | None) -> Reconciliation | None:
     """Return the checks of a month with bills, to those who see all of them; else None."""
-    period = BillingPeriod.objects.filter(name=name).first()
     if period is None or not actor.may_see_bills:
         return None
     rows = [

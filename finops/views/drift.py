@@ -17,9 +17,9 @@ def drift(request: HttpRequest) -> HttpResponse:
     """Show the checks of a month, ``?month=``; the latest with bills if none is named."""
     actor = actor_of(request)
     demand_visible(actor.may_see_bills)
-    months = list(BillingPeriod.objects.values_list("name", flat=True))
-    month = asked(request, "month") or (months[0] if months else "")
-    found = reconciliation(actor, month)
+    periods = {period.name: period for period in BillingPeriod.objects.all()}
+    month = asked(request, "month") or next(iter(periods), "")
+    found = reconciliation(actor, periods.get(month))
     if found is None and asked(request, "month"):
         raise Http404
     rows = found.rows if found else ()
@@ -28,7 +28,7 @@ def drift(request: HttpRequest) -> HttpResponse:
         return rows_response(request, f"drift_{month or 'none'}", CHECK_COLUMNS, cells)
     context = {
         "found": found,
-        "months": months,
+        "months": list(periods),
         "month": month,
         "rows": [(row, CHECKS[row.check.id], CAUSES.get(row.check.cause, "")) for row in rows],
     }

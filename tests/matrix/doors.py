@@ -69,7 +69,7 @@ class Door:
     @property
     def takes_cost_scope(self) -> bool:
         """Return whether reading it takes the scope ``cost:read``."""
-        parts = ("/sources/", "/periods/", "/mappings/")
+        parts = ("/sources/", "/periods/", "/mappings/", "/drift/")
         is_of_readers = any(part in self.path for part in parts)
         return self.is_money or (is_of_readers and "200" in self.answers)
 
