@@ -1,17 +1,18 @@
 """REST of money: prices in and out, bills out. Figures are those of the pages."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from finops import exports, services
+from finops.files.answers import Asked, file_answer
 from finops.models import Price
 from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
@@ -101,3 +102,39 @@ class BillView(CheckedView):
         if view is None:
             raise Http404
         return Response(exports.bill_json(view))
+
+
+class BillFileView(CheckedView):
+    """Bills as a file."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+    parameters = {"GET": ("profile",)}
+
+    @extend_schema(
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        operation_id="bills_file",
+        parameters=[OpenApiParameter("profile", str)],
+    )
+    def get(self, request: Request, month: str, kind: str, scope: str = "") -> HttpResponse:
+        """Answer csv, focus, xlsx, manifest, zip or pdf of a month, or of one bill of it.
+
+        ``profile``: machine, excel-es or excel-de of csv; 1.2 or 1.4 of focus.
+        """
+        profile = request.query_params.get("profile", "")
+        asked = Asked(month, scope, kind, profile)
+        answer = file_answer(request._request, actor_of(request), asked)  # noqa: SLF001
+        return cast("HttpResponse", answer)
+
+
+class TeamBillFileView(BillFileView):
+    """One bill as a file."""
+
+    @extend_schema(
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        operation_id="bills_team_file",
+        parameters=[OpenApiParameter("profile", str)],
+    )
+    def get(self, request: Request, month: str, kind: str, scope: str = "") -> HttpResponse:
+        """Answer the file of one bill."""
+        return super().get(request, month, kind, scope)

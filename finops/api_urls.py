@@ -2,17 +2,28 @@
 
 from django.urls import path
 
-from finops import api, closing_api, cost_api, mapping_api, source_api
+from finops import api, budget_api, closing_api, cost_api, mapping_api, source_api
 
 urlpatterns = [
     path("prices/tokens/", cost_api.TokenPricesView.as_view(), name="api-token-prices"),
     path("prices/", api.PricesView.as_view(), name="api-prices"),
     path("bills/<str:month>/", api.BillMonthView.as_view(), name="api-bills-month"),
+    path(
+        "bills/<str:month>/files/<slug:kind>/", api.BillFileView.as_view(), name="api-bill-files"
+    ),
+    path(
+        "bills/<str:month>/<slug:scope>/files/<slug:kind>/",
+        api.TeamBillFileView.as_view(),
+        name="api-bill-file",
+    ),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),
     path("cost/", cost_api.CostView.as_view(), name="api-cost"),
     path("mappings/", mapping_api.MappingsView.as_view(), name="api-mappings"),
     path("mappings/unmatched/", mapping_api.UnmatchedView.as_view(), name="api-unmatched"),
     path("mappings/<int:pk>/end/", mapping_api.MappingEndView.as_view(), name="api-mapping-end"),
+    path("drift/<str:month>/", closing_api.DriftView.as_view(), name="api-drift"),
+    path("budgets/", budget_api.BudgetsView.as_view(), name="api-budgets"),
+    path("budgets/<slug:name>/", budget_api.BudgetView.as_view(), name="api-budget"),
     path("periods/", closing_api.PeriodsView.as_view(), name="api-periods"),
     path("periods/<str:month>/", closing_api.PeriodView.as_view(), name="api-period"),
     path(

@@ -11,9 +11,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from finops.closing import adjusting, steps
-from finops.closing_json import board_json, summary_json
+from finops.closing_json import board_json, plain_cells, summary_json
 from finops.models import BillingPeriod
 from finops.selectors.board import Board, close_board
+from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
 from gpuplatform.common.paging import CheckedView
 from queues.access import HasScope, actor_of, demand, demand_visible
@@ -96,6 +97,22 @@ class PeriodSummaryView(CheckedView):
         if view is None:
             raise Http404
         return Response(summary_json(view))
+
+
+class DriftView(CheckedView):
+    """The eight checks of a month."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="drift_month")
+    def get(self, request: Request, month: str) -> Response:
+        """Answer what the planes say of the month and where they differ."""
+        period = BillingPeriod.objects.filter(name=month).first()
+        found = reconciliation(actor_of(request), period)
+        if found is None:
+            raise Http404
+        return Response([plain_cells(check_cells(found.period, row)) for row in found.rows])
 
 
 class PeriodStepView(CheckedView):

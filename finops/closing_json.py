@@ -1,5 +1,6 @@
 """A month on its way to being closed, and its summary, as JSON: money and hours are texts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from finops.models import IssuedBill
@@ -49,12 +50,14 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "period": summary.month.period.name,
         "status": summary.month.status,
         "currency": summary.month.period.currency,
-        "rows": [
-            {name: _text(value) for name, value in summary_cells(row).items()}
-            for row in summary.rows
-        ],
+        "rows": [plain_cells(summary_cells(row)) for row in summary.rows],
         "sums": {name: digits(amount) for name, amount in summary.sums.items()},
     }
+
+
+def plain_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return cells with decimals as plain texts."""
+    return {name: _text(value) for name, value in cells.items()}
 
 
 def _text(value: Any) -> Any:

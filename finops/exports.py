@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
-from urllib.parse import quote
 
-from django.http import HttpResponse, JsonResponse
+from django.http import JsonResponse
 from django.utils.translation import gettext as _
 
 from finops import words
@@ -78,9 +77,9 @@ PROFILES = {
 
 
 # ---- rows --------------------------------------------------------------------------------------
-def bill_rows(views: Iterable[BillView]) -> list[Row]:
-    """Return the lines of bills as rows of the contract; the period's end is exclusive."""
-    return [_row(view, line) for view in views for line in view.lines]
+def bill_rows(lines: Iterable[tuple[BillView, BillLine]]) -> Iterator[Row]:
+    """Yield the lines of bills as rows of the contract; the period's end is exclusive."""
+    return (_row(view, line) for view, line in lines)
 
 
 def _row(view: BillView, line: BillLine) -> Row:
@@ -156,19 +155,28 @@ def write_csv(rows: Iterable[Row], profile_name: str = "machine") -> bytes:
     Raises:
         KeyError: an unknown profile.
     """
+    return b"".join(csv_lines(rows, profile_name))
+
+
+def csv_lines(rows: Iterable[Row], profile_name: str = "machine") -> Iterator[bytes]:
+    """Yield the same file line by line; of the rows only their sums are kept."""
     profile = PROFILES[profile_name]
-    rows = list(rows)
-    lines = [COLUMNS, *(_cells(row, profile) for row in rows)]
-    if profile.totals:
-        lines += [_cells(total, profile) for total in _totals(rows)]
-    text = "".join(profile.separator.join(line) + "\r\n" for line in lines)
-    return text.encode("utf-8-sig" if profile.bom else "utf-8")
-
-
-def _totals(rows: Iterable[Row]) -> Iterator[Row]:
     sums: dict[str, Decimal] = defaultdict(lambda: Decimal("0.00"))
+    head = _line(COLUMNS, profile)
+    yield head.encode("utf-8-sig" if profile.bom else "utf-8")
     for row in rows:
         sums[row["currency"]] += row["amount"]
+        yield _line(_cells(row, profile), profile).encode()
+    if profile.totals:
+        for total in _totals(sums):
+            yield _line(_cells(total, profile), profile).encode()
+
+
+def _line(cells: Iterable[str], profile: Profile) -> str:
+    return profile.separator.join(cells) + "\r\n"
+
+
+def _totals(sums: Mapping[str, Decimal]) -> Iterator[Row]:
     for currency, amount in sorted(sums.items()):
         yield {"description": "TOTAL", "currency": currency, "amount": amount}
 
@@ -209,18 +217,6 @@ def file_name(
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", scope)
     profile = "" if profile_name == MACHINE else f"_{profile_name}"
     return f"gpu-chargeback_{month}_{safe}_{status}_r{revision(status)}{profile}.{extension}"
-
-
-def csv_response(rows: Iterable[Row], profile_name: str, name: str) -> HttpResponse:
-    """Return rows as a download."""
-    answer = HttpResponse(
-        write_csv(rows, profile_name), content_type="text/csv; charset=utf-8; header=present"
-    )
-    answer["Content-Disposition"] = (
-        f"attachment; filename=\"{name}\"; filename*=UTF-8''{quote(name)}"
-    )
-    answer["X-Content-Type-Options"] = "nosniff"
-    return answer
 
 
 # ---- JSON --------------------------------------------------------------------------------------
@@ -306,7 +302,7 @@ def _line_json(line: BillLine) -> dict[str, Any]:
         "flavor": line.flavor or None,
         "lender": line.lender or None,
         "quantity": None if line.quantity is None else f"{line.quantity:.6f}",
-        "unit": "GPU-hour",
+        "unit": words.unit_of(line.unit) if line.quantity is not None else None,
         "unit_price": None if line.unit_price is None else f"{line.unit_price:.8f}",
         "amount": digits(line.amount),
         "currency": line.currency,

@@ -166,6 +166,11 @@ def _period(period: BillingPeriod, until: datetime | None = None) -> Period:
     return Period(instant(period.starts_at), instant(end), period.time_zone, period.currency)
 
 
+def window_of(period: BillingPeriod) -> Period:
+    """Return the whole of a month as facts have it."""
+    return _period(period)
+
+
 def has_facts(period: BillingPeriod) -> bool:
     """Return whether anything was there or was held in the period."""
     window = _period(period)

@@ -5,6 +5,7 @@ import logging
 from celery import shared_task
 
 from finops import billing, join
+from finops.budgets import measuring
 from finops.closing import late, steps
 
 logger = logging.getLogger(__name__)
@@ -32,3 +33,9 @@ def close_up() -> list[str]:
     corrected = late.book_late_data()
     logger.info("months.closed_up", extra={"put_forward": moved, "corrected": corrected})
     return corrected
+
+
+@shared_task(name="finops.measure_budgets", ignore_result=True)
+def measure_budgets() -> int:
+    """Measure every budget in its window; twice is harmless."""
+    return len(measuring.measure_budgets())

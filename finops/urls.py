@@ -2,7 +2,17 @@
 
 from django.urls import path, register_converter
 
-from finops.views import bills, closing, cost, mappings, prices, sources, token_prices
+from finops.views import (
+    bills,
+    budgets,
+    closing,
+    cost,
+    drift,
+    mappings,
+    prices,
+    sources,
+    token_prices,
+)
 
 
 class MonthConverter:
@@ -34,6 +44,11 @@ urlpatterns = [
     path("bills/<month:month>/summary/", closing.summary, name="month-summary"),
     path("bills/<month:month>/<slug:scope>/", bills.bill, name="bill"),
     path("bills/<month:month>/<slug:scope>/chart.json", bills.bill_chart, name="bill-chart"),
+    path("drift/", drift.drift, name="drift"),
+    path("budgets/", budgets.budget_list, name="budgets"),
+    path("budgets/new/", budgets.budget_edit, name="budget-new"),
+    path("budgets/<slug:name>/edit/", budgets.budget_edit, name="budget-edit"),
+    path("budgets/<slug:name>/delete/", budgets.budget_delete, name="budget-delete"),
     path("sources/", sources.source_list, name="sources"),
     path("sources/new/", sources.source_new, name="source-new"),
     path("sources/<slug:name>/", sources.source_detail, name="source"),

@@ -116,3 +116,25 @@ USE_KINDS = frozenset({"gpu_direct", "gpu_borrowed", "unmanaged", "gpu_preempted
 IDLE_KINDS = frozenset({"idle", "idle_share", "idle_owned", "idle_unattributed"})
 # What stands for capacity that nobody used, was used beyond it, or was not measured.
 CAPACITY_KINDS = IDLE_KINDS | {"over_allocation", "unmeasured", "loan_income"}
+# Of a line's ``unit``: what files call it, in the singular as prices are per unit.
+LINE_UNITS = {
+    "gpu_hours": "GPU-hour",
+    "cpu_hours": "CPU-hour",
+    "gib_hours": "GiB-hour",
+    "tokens": "token",
+}
+TOKEN_KINDS = frozenset({"tokens_external", "tokens_transfer"})
+
+
+def unit_of(unit: str) -> str:
+    """Return what files call the unit of a line."""
+    return LINE_UNITS.get(unit, unit)
+
+
+def plane_of(kind: str) -> str:
+    """Return which plane a kind of line belongs to: iron, idle, tokens or adjustment."""
+    if kind in TOKEN_KINDS:
+        return "tokens"
+    if kind in CAPACITY_KINDS:
+        return "idle"
+    return "adjustment" if kind == "adjustment" else "iron"

@@ -3,13 +3,13 @@
 from dataclasses import asdict, fields
 from datetime import datetime
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from finops.allocation.facts import Facts
 from finops.loader import MonthFacts
 from finops.models import BillingPeriod, Coverage, Freeze
 from finops.selectors.digests import Digest, hash_of
+from finops.version import code_version
 
 # Kept whole, because a person asks for them; the rest are rows of usage, kept by their hash.
 RULES = frozenset(
@@ -18,7 +18,6 @@ RULES = frozenset(
         *("prices", "token_prices", "shared", "adjustments"),
     }
 )
-PACKAGE = "gpuplatform"
 
 
 def freeze(period: BillingPeriod, facts: MonthFacts, digest: Digest, now: datetime) -> Freeze:
@@ -46,14 +45,6 @@ def frozen_facts(period: BillingPeriod, facts: Facts) -> dict[str, Any]:
         else:
             rows[part.name] = {"rows": len(value), "sha256": hash_of(value)}
     return {"rules": rules, "rows": rows, "sources": _readings(period)}
-
-
-def code_version() -> str:
-    """Return the version of the product that runs."""
-    try:
-        return version(PACKAGE)
-    except PackageNotFoundError:  # run from a folder that was never installed
-        return "unknown"
 
 
 def _readings(period: BillingPeriod) -> list[dict[str, str]]:

@@ -1,6 +1,7 @@
 """Tables of what it costs."""
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
+from finops.models.budgets import Budget, BudgetState
 from finops.models.mappings import Mapping
 from finops.models.periods import (
     Acknowledgement,
@@ -28,6 +29,8 @@ __all__ = [
     "Bill",
     "BillLine",
     "BillingPeriod",
+    "Budget",
+    "BudgetState",
     "CostRow",
     "Coverage",
     "Fetch",

@@ -199,8 +199,8 @@ def may_see_bills(actor: Actor) -> bool:
 
 def bill_months(actor: Actor) -> list[MonthView]:
     """Return all months with bills that the actor may see, newest first."""
-    periods = BillingPeriod.objects.filter(bills__in=_visible(actor)).distinct()
-    by_period = _views_by_period(_visible(actor).filter(period__in=periods))
+    periods = BillingPeriod.objects.filter(bills__in=visible_bills(actor)).distinct()
+    by_period = _views_by_period(visible_bills(actor).filter(period__in=periods))
     return [_month_view(actor, period, by_period[period.pk]) for period in periods]
 
 
@@ -209,7 +209,7 @@ def bill_month(actor: Actor, name: str) -> MonthView | None:
 
     None for somebody who may see no bill at all, and for a month that has not begun.
     """
-    views = _views(_visible(actor).filter(period__name=name))
+    views = _views(visible_bills(actor).filter(period__name=name))
     if not views:
         return _month_without_bills(actor, name)
     period = views[0].period
@@ -220,7 +220,7 @@ def bill_month(actor: Actor, name: str) -> MonthView | None:
 def team_bill(actor: Actor, name: str, scope: str) -> BillView | None:
     """Return the bill of a team (or of the central account), or None if there is none to see."""
     whose = {"team": None} if scope == CENTRAL else {"team__name": scope}
-    views = _views(_visible(actor).filter(period__name=name, **whose))
+    views = _views(visible_bills(actor).filter(period__name=name, **whose))
     return views[0] if views else None
 
 
@@ -233,7 +233,7 @@ def cost_so_far(actor: Actor, now: datetime) -> CostView:
     """Return the running month and its cost by team, queue and day, as far as the actor sees."""
     running = month_at(now, settings.BILLING_TIME_ZONE)
     last = month_before(running)
-    bills = _visible(actor).filter(period__name__in=[running.name, last.name])
+    bills = visible_bills(actor).filter(period__name__in=[running.name, last.name])
     by_month: dict[str, list[BillView]] = defaultdict(list)
     for view in _views(bills):
         by_month[view.period.name].append(view)
@@ -259,7 +259,7 @@ def days_of(view: BillView) -> dict[str, dict[str, Decimal]]:
 
 
 # ---- rows --------------------------------------------------------------------------------------
-def _visible(actor: Actor) -> QuerySet[Bill]:
+def visible_bills(actor: Actor) -> QuerySet[Bill]:
     """Return the bills the actor may see: all, or those of the teams the actor leads."""
     bills = Bill.objects.annotate(is_stale=staleness("period__"))
     bills = bills.select_related("period", "team", "issued").prefetch_related("lines")

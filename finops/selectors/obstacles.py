@@ -7,6 +7,7 @@ from typing import Any
 
 from finops.models import Acknowledgement, Bill, BillingPeriod, Finding
 from finops.selectors.cost_centers import cost_centers
+from finops.selectors.reconciliation import spend_checks
 from gpuplatform.common import reasons
 from gpuplatform.common.money import digits
 from queues.choices import AccountingMode
@@ -65,7 +66,7 @@ def obstacles(period: BillingPeriod, made: Drafted | None = None) -> list[Obstac
     """Return everything in the way of closing ``period``, acknowledged or not, by code."""
     made = made or drafted(period)
     known = {(one.code, one.subject): one for one in period.acknowledgements.all()}
-    found = [*_own(period, made.bills), *_of_findings(made.findings)]
+    found = [*_own(period, made.bills), *_of_findings(made.findings), *_of_sums(period)]
     return sorted(
         (
             Obstacle(code, subject, numbers, _holding(known.get((code, subject)), numbers))
@@ -87,6 +88,14 @@ def _of_findings(findings: Iterable[Finding]) -> Iterator[Found]:
     for finding in findings:
         if finding.severity == CRITICAL or _is_spend_without_home(finding):
             yield finding.code, finding.subject, finding.numbers
+
+
+def _of_sums(period: BillingPeriod) -> Iterator[Found]:
+    """Yield the days on which LiteLLM's own sums are not its requests (finops.md 8, T10)."""
+    for check in spend_checks(period):
+        if check.status == CRITICAL:
+            numbers = {"spend": digits(check.a or NOTHING), "sums": digits(check.b or NOTHING)}
+            yield "sums_of_litellm", check.subject, numbers
 
 
 def _is_spend_without_home(finding: Finding) -> bool:

@@ -12,12 +12,11 @@ from typing import Any
 from finops.loader import Promised, promises
 from finops.models import BillLine
 from finops.selectors.bills import CENTRAL, BillView, MonthView, bill_month
-from finops.words import IDLE_KINDS, USE_KINDS
+from finops.words import IDLE_KINDS, TOKEN_KINDS, USE_KINDS
 from queues.access import Actor
 from queues.models import ClusterQueue
 
 NOTHING = Decimal("0.00")
-TOKEN_KINDS = frozenset({"tokens_external", "tokens_transfer"})
 AMOUNTS = ("own", "borrowed", "idle", "tokens", "adjustments", "other", "total")
 POSTINGS = ("charged", "retained")
 SUMMARY_COLUMNS = (

@@ -1,7 +1,6 @@
 """Pages of bills: the months, a month, a bill."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,7 +9,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from finops import billing, charts, exports, services, words
+from finops import billing, charts, exports, words
+from finops.files.answers import Asked, file_answer, wanted_file
+from finops.files.printing import can_print
 from finops.forms import IdlePolicyForm, add_problems
 from finops.models.bills import IdlePolicy
 from finops.selectors import bills, shares
@@ -21,7 +22,6 @@ from gpuplatform.common.problems import Rejected
 from gpuplatform.common.templatetags.money import money
 from queues.access import Actor, actor_of, demand, demand_visible, require
 
-NO_BILL = "none"
 MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", "use", "borrowed", "idle", "total")
 
 
@@ -41,6 +41,8 @@ def bill_months(request: HttpRequest) -> HttpResponse:
 def bill_month(request: HttpRequest, month: str) -> HttpResponse:
     """Show a month: one row a team, what nobody pays, and for finance the idle policy."""
     actor = bill_reader(request)
+    if kind := wanted_file(request):
+        return _file(request, actor, Asked(month, "", kind, request.GET.get("profile", "")))
     view = bills.bill_month(actor, month)
     if view is None:
         raise Http404
@@ -52,8 +54,6 @@ def bill_month(request: HttpRequest, month: str) -> HttpResponse:
     if wanted_format(request) == "json":
         name = exports.file_name(month, scope, view.status, "json")
         return exports.json_response(exports.month_json(view), name)
-    if wanted_format(request) == "csv":
-        return _file(request, actor, view.bills, month, scope)
     if not view.bills:
         return render(request, "finops/month_empty.html", {"view": view})
     return render(request, "finops/month.html", _month_context(request, actor, view))
@@ -64,12 +64,12 @@ def bill_month(request: HttpRequest, month: str) -> HttpResponse:
 def bill(request: HttpRequest, month: str, scope: str) -> HttpResponse:
     """Show one team's bill, or the central account's."""
     actor = bill_reader(request)
+    if kind := wanted_file(request):
+        return _file(request, actor, Asked(month, scope, kind, request.GET.get("profile", "")))
     view = _bill_or_404(actor, month, scope)
     if wanted_format(request) == "json":
         name = exports.file_name(month, scope, view.status, "json")
         return exports.json_response(exports.bill_json(view), name)
-    if wanted_format(request) == "csv":
-        return _file(request, actor, [view], month, scope)
     head, rows = charts.bill_day_table(view)
     formulas = shares.share_formulas(view)
     context = {
@@ -79,6 +79,7 @@ def bill(request: HttpRequest, month: str, scope: str) -> HttpResponse:
         "pool_idle": shares.pool_idle(view),
         # At the prices of today: not beside figures that are older.
         "promise": None if view.is_stale else bills.team_promise(view),
+        "can_print": can_print(),
         "chart_url": reverse("bill-chart", args=[month, scope]),
         "chart_head": head,
         "chart_rows": rows,
@@ -109,21 +110,13 @@ def _bill_or_404(actor: Actor, month: str, scope: str) -> bills.BillView:
     return view
 
 
-def _file(
-    request: HttpRequest,
-    actor: Actor,
-    views: Sequence[bills.BillView],
-    month: str,
-    scope: str,
-) -> HttpResponse:
-    """Answer bills as the CSV of finance's contract; who took it home is noted."""
-    profile = request.GET.get("profile", "machine")
-    demand_visible(profile in exports.PROFILES)
-    team = scope if [view.scope for view in views] == [scope] else ""
-    services.record_download(actor.user, f"{month} {scope}", team)
-    status = views[0].status if views else NO_BILL
-    name = exports.file_name(month, scope, status, "csv", profile)
-    return exports.csv_response(exports.bill_rows(views), profile, name)
+def _file(request: HttpRequest, actor: Actor, asked: Asked) -> HttpResponse:
+    """Answer bills as a file; why there is none is said in plain words."""
+    try:
+        return cast("HttpResponse", file_answer(request, actor, asked))
+    except Rejected as refusal:
+        said = " ".join(problem.message for problem in refusal.problems)
+        return HttpResponse(said, status=422, content_type="text/plain; charset=utf-8")
 
 
 def _choose_policy(request: HttpRequest, actor: Actor, view: bills.MonthView) -> HttpResponse:

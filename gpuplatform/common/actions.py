@@ -6,6 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 NOUNS: Mapping[str, str | Promise] = {
+    "budget": _("Budget"),
     "cluster_queue": _("Queue"),
     "cohort": _("Cohort"),
     "local_queue": _("Local queue"),

@@ -80,6 +80,8 @@ RAIL = (
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),
+    RailItem("budgets", _("Budgets"), "prices", "u", "bills"),
+    RailItem("drift", _("Drift"), "sources", "f", "sources"),
     RailItem("prices", _("Prices"), "prices", "p", "prices"),
     RailItem("mappings", _("Mappings"), "mappings", "m", "prices"),
     RailItem("sources", _("Sources"), "sources", "d", "sources"),

@@ -360,6 +360,11 @@ PRICES: dict[str, Reason] = {
         _("Use worth {amount} has no owner."),
         _("Give its namespaces or queues a team."),
     ),
+    "sums_of_litellm": Reason(
+        ERROR,
+        _("LiteLLM's requests come to {spend}, its own daily sums to {sums}."),
+        _("The requests are billed; find out which of both has lost something."),
+    ),
     "no_bills": Reason(
         ERROR, _("The month has no bills."), _("Wait until its draft has been made.")
     ),

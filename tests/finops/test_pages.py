@@ -173,7 +173,7 @@ def test_the_file_of_a_bill_is_byte_for_byte_the_golden_one(june, lea, signed_in
     assert f"gpu-chargeback_2026-06_datos_draft_r0{ending}.csv" in answer["Content-Disposition"]
     assert answer["X-Content-Type-Options"] == "nosniff"
     entry = AuditEntry.objects.get(action="bill.exported")
-    assert (entry.actor, entry.subject, entry.team) == (lea, "2026-06 datos", "datos")
+    assert (entry.actor, entry.subject, entry.team) == (lea, "2026-06 datos csv", "datos")
 
 
 def test_an_unknown_profile_is_not_there(june, lea, signed_in):

@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import get_resolver
 
 from tests.matrix.world import (
+    BUDGET,
     CHECK,
     MAPPING_ID,
     MONTH,
@@ -62,14 +63,14 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/summary/", "/v1/cost/")
+        parts = ("/bills/", "/summary/", "/budgets/", "/v1/cost/")
         ends = ("/prices/", "/mappings/")
         return any(part in self.path for part in parts) or self.path.endswith(ends)
 
     @property
     def takes_cost_scope(self) -> bool:
         """Return whether reading it takes the scope ``cost:read``."""
-        parts = ("/sources/", "/periods/", "/mappings/", "/prices/tokens/")
+        parts = ("/sources/", "/periods/", "/mappings/", "/prices/tokens/", "/drift/")
         is_of_readers = any(part in self.path for part in parts)
         return self.is_money or (is_of_readers and "200" in self.answers)
 
@@ -247,6 +248,11 @@ PAGES = (
     door("mappings/import/", "/mappings/import/", PRICERS),
     door("mappings/assign/", "/mappings/assign/", ONLY_POST),
     door("mappings/<pk>/end/", f"/mappings/{MAPPING_ID}/end/", PRICERS),
+    door("drift/", "/drift/", OF_READERS, files=True),
+    door("budgets/", "/budgets/", OF_DATOS, files=True),
+    door("budgets/new/", "/budgets/new/", "login 403 403 403 200 403 200"),
+    door("budgets/<name>/edit/", f"/budgets/{BUDGET}/edit/", "login 403 403 403 200 403 200"),
+    door("budgets/<name>/delete/", f"/budgets/{BUDGET}/delete/", ONLY_POST),
     door("sources/", "/sources/", OF_READERS, files=True),
     door("sources/new/", "/sources/new/", EDITORS),
     door("sources/<name>/", f"/sources/{SOURCE}/", OF_READERS, files=True),
@@ -356,6 +362,21 @@ REST = (
         f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/accept/",
         REST_ONLY_POST,
     ),
+    door(
+        f"{API}bills/<month>/files/<kind>/",
+        f"/api/v1/bills/{MONTH}/files/csv/",
+        REST_OF_DATOS,
+        allowed=LENDER,
+    ),
+    door(
+        f"{API}bills/<month>/<scope>/files/<kind>/",
+        f"/api/v1/bills/{MONTH}/datos/files/csv/",
+        REST_OF_DATOS,
+        allowed=LENDER,
+    ),
+    door(f"{API}drift/<month>/", f"/api/v1/drift/{MONTH}/", REST_OF_READERS),
+    door(f"{API}budgets/", "/api/v1/budgets/", REST_OF_DATOS),
+    door(f"{API}budgets/<name>/", f"/api/v1/budgets/{BUDGET}/", REST_OF_DATOS),
     door(f"{API}periods/", "/api/v1/periods/", REST_OF_READERS),
     door(f"{API}periods/<month>/", f"/api/v1/periods/{MONTH}/", REST_OF_READERS),
     door(f"{API}periods/<month>/summary/", f"/api/v1/periods/{MONTH}/summary/", REST_OF_DATOS),

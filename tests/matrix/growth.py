@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from django.utils import timezone
 
-from finops.models import Bill, BillingPeriod, BillLine, Finding
+from finops.models import Bill, BillingPeriod, BillLine, Budget, BudgetState, Finding
 from gpuplatform.common import audit
 from queues.models import ApiToken, ClusterQueue, Membership, Namespace, ResourceFlavor, Team, User
 from scheduling.engine.machines import GPU
@@ -37,6 +37,7 @@ def grow(first: int, last: int) -> None:
         for status in ("running", "pending", "finished"):
             _work(number, team, queue, status)
         _money(number, team, queue)
+        _budget(number)
 
 
 def _team(number: int) -> Team:
@@ -126,6 +127,19 @@ def _work(number: int, team: Team, queue: ClusterQueue, status: str) -> Workload
             ended_at=end,
         )
     return row
+
+
+def _budget(number: int) -> None:
+    row = Budget.objects.create(
+        name=f"budget-{number}",
+        scope="team",
+        subject="datos",
+        team=Team.objects.get(name="datos"),
+        measure="money",
+        limit=100,
+        first_day=JUNE.date(),
+    )
+    BudgetState.objects.create(budget=row, starts_at=JUNE, ends_at=JUNE + HOUR, spent=1)
 
 
 def _money(number: int, team: Team, queue: ClusterQueue) -> None:

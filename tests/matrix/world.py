@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from finops import billing
 from finops.ingest.configuring import save_source
-from finops.models import Coverage, Fetch
+from finops.models import Budget, Coverage, Fetch
 from finops.models import Mapping as CostMapping
 from finops.sources.windows import day_window
 from finops.specs import SourceSpec
@@ -44,6 +44,7 @@ PRICE_ID = 990_001  # number of the first price, so that its address is known
 CHECK, GATE = "approval", "gates.example.com/review"
 MAPPING_ID = 990_101
 SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
+BUDGET = "datos-june"
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
 # Who lends to or borrows from whom: what allowances of the matrix are about.
@@ -124,6 +125,10 @@ def run(clock: Any) -> None:
     CheckState.objects.create(workload_id=uid("datos", "running"), check_name=CHECK)
     clock.shift(20 * HOUR)
     billing.rebuild_draft(MONTH, now=timezone.now())
+    datos = Team.objects.get(name="datos")
+    row = Budget(name=BUDGET, scope="team", subject="datos", team=datos, measure="money")
+    row.limit, row.first_day = 100, date(2026, 6, 1)
+    row.save()
 
 
 def _assign(team: str, pk: int) -> None:

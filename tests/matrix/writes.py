@@ -18,6 +18,7 @@ from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
 from tests.matrix.world import (
+    BUDGET,
     CHECK,
     GATE,
     MAPPING_ID,
@@ -320,6 +321,23 @@ WRITES = (
         f"/bills/{MONTH}/close/adjust/",
     ),
     page(
+        "budgets/new/",
+        "login 403 403 403 ok 403 ok",
+        form_of("/budgets/new/", name="all", subject="datos", limit="100"),
+    ),
+    page(
+        "budgets/<name>/edit/",
+        "login 403 403 403 ok 403 ok",
+        form_of(f"/budgets/{BUDGET}/edit/", limit="101"),
+        f"/budgets/{BUDGET}/edit/",
+    ),
+    page(
+        "budgets/<name>/delete/",
+        "login 403 403 403 ok 403 ok",
+        {"reason": REASON},
+        f"/budgets/{BUDGET}/delete/",
+    ),
+    page(
         "prices/new/",
         "login 403 403 403 ok 403 ok",
         form_of("/prices/new/", unit="gpu_hour", subject="*", amount="2.00"),
@@ -487,6 +505,20 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"reason": REASON},
         path=f"/api/v1/mappings/{MAPPING_ID}/end/",
+    ),
+    rest(
+        "PUT",
+        "budgets/<name>/",
+        "401 403 403 403 ok 403 ok",
+        {"scope": "team", "subject": "datos", "measure": "money", "limit": "5.00"},
+        path=f"/api/v1/budgets/{BUDGET}/",
+    ),
+    rest(
+        "DELETE",
+        "budgets/<name>/",
+        "401 403 403 403 ok 403 ok",
+        "",
+        path=f"/api/v1/budgets/{BUDGET}/",
     ),
     rest(
         "POST",

@@ -1,0 +1,126 @@
+"""REST of budgets."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from finops.budgets.saving import BudgetSpec, delete_budget, save_budget
+from finops.models import Budget
+from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
+from finops.selectors.bills import may_see_bills
+from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
+from gpuplatform.common.money import digits
+from gpuplatform.common.paging import CheckedView
+from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.models import User
+
+
+class BudgetSerializer(serializers.Serializer[Budget]):
+    """The shape of a budget; what it may be stands in ``finops.budgets.saving``."""
+
+    scope = serializers.ChoiceField(choices=BudgetScope.choices)
+    subject = serializers.CharField(max_length=255)
+    measure = serializers.ChoiceField(choices=BudgetMeasure.choices)
+    limit = serializers.DecimalField(max_digits=20, decimal_places=6, min_value=0)
+    duration = serializers.CharField(max_length=16, default="1mo")
+    is_hard = serializers.BooleanField(default=False)
+    thresholds = serializers.ListField(
+        child=serializers.IntegerField(), default=usual_thresholds, max_length=8
+    )
+    first_day = serializers.DateField(required=False, allow_null=True, default=None)
+    note = serializers.CharField(max_length=500, allow_blank=True, default="")
+    version = serializers.IntegerField(required=False, allow_null=True, default=None)
+    reason = serializers.CharField(max_length=500, allow_blank=True, default="")
+
+    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
+        unknown = set(self.initial_data) - set(self.fields)
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
+        return attrs
+
+
+class BudgetsView(CheckedView):
+    """All budgets."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="budgets_list")
+    def get(self, request: Request) -> Response:
+        """List the budgets that the caller may see, with what is spent of each."""
+        actor = actor_of(request)
+        demand_visible(may_see_bills(actor))
+        return Response([_json(row) for row in budget_rows(actor)])
+
+
+class BudgetView(CheckedView):
+    """One budget."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read", "PUT": "cost:close", "DELETE": "cost:close"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="budgets_one")
+    def get(self, request: Request, name: str) -> Response:
+        """Answer a budget."""
+        return Response(_json(_row(request, name)))
+
+    @extend_schema(
+        request=BudgetSerializer,
+        responses={200: OpenApiTypes.OBJECT, 201: OpenApiTypes.OBJECT},
+        operation_id="budgets_set",
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Let the budget be so; equal to what stands changes nothing."""
+        user = _writer(request)
+        shape = BudgetSerializer(data=request.data)
+        shape.is_valid(raise_exception=True)
+        fields = dict(shape.validated_data)
+        reason, version = fields.pop("reason"), fields.pop("version")
+        stood = Budget.objects.filter(name=name).exists()
+        thresholds = tuple(fields.pop("thresholds"))
+        save_budget(BudgetSpec(name, **fields, thresholds=thresholds), user, reason, version)
+        code = status.HTTP_200_OK if stood else status.HTTP_201_CREATED
+        return Response(_json(_row(request, name)), status=code)
+
+    @extend_schema(responses={204: None}, operation_id="budgets_delete")
+    def delete(self, request: Request, name: str) -> Response:
+        """Take the budget away."""
+        if not delete_budget(name, _writer(request)):
+            raise Http404
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _writer(request: Request) -> User:
+    actor = actor_of(request)
+    demand(actor.may_price)
+    assert isinstance(actor.user, User), "HasScope let somebody in"
+    return actor.user
+
+
+def _row(request: Request, name: str) -> BudgetRow:
+    actor = actor_of(request)
+    rows = budget_rows(actor, name) if may_see_bills(actor) else []
+    if not rows:
+        raise Http404
+    return rows[0]
+
+
+def _json(row: BudgetRow) -> dict[str, Any]:
+    cells = budget_cells(row)
+    money = ("limit", "spent", "expected", "low", "high", "percent")
+    texts = {name: None if cells[name] is None else digits(cells[name]) for name in money}
+    return {
+        **cells,
+        **texts,
+        "thresholds": row.budget.thresholds,
+        "first_day": row.budget.first_day,
+        "version": row.budget.version,
+        "note": row.budget.note,
+    }

@@ -1,0 +1,70 @@
+"""The editor of budgets; the rules stand in ``finops.budgets.saving``."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from finops.budgets.saving import BudgetSpec
+from finops.forms import REASON_LENGTH
+from finops.models import Budget
+from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
+
+
+class BudgetForm(forms.Form):
+    """A budget; ``seen`` is the version that was on the page."""
+
+    name = forms.CharField(label=_("Name"), max_length=63)
+    scope = forms.ChoiceField(label=_("Of a"), choices=BudgetScope.choices, initial="team")
+    subject = forms.CharField(
+        label=_("Whose"),
+        max_length=255,
+        help_text=_("Name of the team, alias of the key, model group, or tag."),
+    )
+    measure = forms.ChoiceField(label=_("Counts"), choices=BudgetMeasure.choices, initial="money")
+    limit = forms.DecimalField(label=_("Limit"), min_value=0, max_digits=20, decimal_places=6)
+    duration = forms.CharField(
+        label=_("Window"),
+        max_length=16,
+        initial="1mo",
+        help_text=_("LiteLLM's words: 1mo or 30d is a calendar month, 7d begins on Monday."),
+    )
+    thresholds = forms.CharField(
+        label=_("Thresholds, %"), max_length=64, initial=", ".join(map(str, usual_thresholds()))
+    )
+    is_hard = forms.BooleanField(
+        label=_("Hard: no new work of the team starts when it is gone"),
+        required=False,
+        help_text=_("In queues that have an admission check of the kind budget."),
+    )
+    note = forms.CharField(label=_("Note"), max_length=500, required=False)
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)
+
+    def __init__(self, standing: Budget | None = None, **kwargs: Any) -> None:
+        if standing:
+            names = ("name", "scope", "subject", "measure", "limit", "duration", "is_hard", "note")
+            initial = {name: getattr(standing, name) for name in names}
+            thresholds = ", ".join(map(str, standing.thresholds))
+            more = {"thresholds": thresholds, "seen": standing.version}
+            kwargs["initial"] = {**initial, **more}
+        super().__init__(**kwargs)
+        if standing:
+            self.fields["name"].disabled = True
+
+    def clean_thresholds(self) -> tuple[int, ...]:
+        """Return the percentages."""
+        parts = self.cleaned_data["thresholds"].replace(",", " ").split()
+        if not all(part.isascii() and part.isdigit() for part in parts):
+            raise forms.ValidationError(_("Whole percentages, like 50, 80, 100."))
+        return tuple(int(part) for part in parts)
+
+    def spec(self) -> BudgetSpec:
+        """Return what was entered."""
+        plain = {k: v for k, v in self.cleaned_data.items() if k not in {"seen", "reason"}}
+        return BudgetSpec(**plain)
+
+    def version(self) -> int | None:
+        """Return the version that was seen."""
+        seen: int | None = self.cleaned_data["seen"]
+        return seen

@@ -1,0 +1,1 @@
+"""Budgets: their windows, what was spent in them, what follows."""

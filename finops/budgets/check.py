@@ -1,0 +1,58 @@
+"""The admission check ``budget``: work of a team whose hard budget is gone does not start."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from finops.budget_judging import is_exhausted
+from finops.models import BudgetState
+from finops.models.budgets import BudgetScope
+from gpuplatform.common.money import plain
+from scheduling.checks import Opinion
+from scheduling.engine.terms import CheckVerdict
+from scheduling.models import AdmissionCheck, Workload
+
+
+class BudgetCheck:
+    """Agrees unless a hard budget of the workload's team has nothing left in its window.
+
+    A window that is over says nothing: the new one begins with nothing spent, also before it is
+    measured. Work that runs is not stopped.
+    """
+
+    name: str = "budget"
+    label: str | Promise = gettext_lazy("The team's hard budgets")
+    watches: bool = False
+
+    def opinions(
+        self, check: AdmissionCheck, workloads: Sequence[Workload], now: datetime
+    ) -> Mapping[UUID, Opinion]:
+        """Return what the budgets say of each workload. 1 query."""
+        del check
+        teams = {work.team_id for work in workloads if work.team_id}
+        states = BudgetState.objects.filter(
+            budget__scope=BudgetScope.TEAM, budget__is_hard=True, budget__team__in=teams
+        ).select_related("budget")
+        gone: dict[int, BudgetState] = {}
+        for state in states.order_by("-ends_at"):
+            if state.ends_at > now and is_exhausted(state.spent, state.budget.limit):
+                gone.setdefault(state.budget.team_id or 0, state)
+        return {work.pk: opinion_of(gone.get(work.team_id or 0)) for work in workloads}
+
+
+def opinion_of(gone: BudgetState | None) -> Opinion:
+    """Return ready, or rejected with the budget, its numbers and when it begins anew."""
+    if gone is None:
+        return Opinion(CheckVerdict.READY)
+    words = _("Budget {name} is gone: {spent} of {limit}. The next window begins {at} UTC.")
+    said = words.format(
+        name=gone.budget.name,
+        spent=plain(gone.spent),
+        limit=plain(gone.budget.limit),
+        at=f"{gone.ends_at:%Y-%m-%d %H:%M}",
+    )
+    return Opinion(CheckVerdict.REJECTED, said)

@@ -1,0 +1,129 @@
+"""What was spent of each budget: from our own ledger, never from a counter of LiteLLM."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import cast
+
+from django.conf import settings
+from django.db import transaction
+
+from finops.allocation.bill import Outcome, chargeback
+from finops.allocation.facts import IdlePolicy, Period, instant
+from finops.allocation.money import round_half_up
+from finops.allocation.places import Account
+from finops.budget_judging import Forecast, forecast, level_of
+from finops.budgets.windows import window_at
+from finops.loader import load_window, policy_of
+from finops.models import Bill, BillingPeriod, Budget, BudgetState
+from finops.models.budgets import BudgetMeasure, BudgetScope
+from finops.sources.windows import Window
+from finops.words import USE_KINDS
+from gpuplatform.common import clock
+
+NOTHING = Decimal(0)
+PLACES = 6
+
+
+def measure_budgets(now: datetime | None = None) -> list[BudgetState]:
+    """Measure every budget in the window that ``now`` is in; twice is harmless.
+
+    The ledger of a window is made once, however many budgets have it.
+    """
+    now = now or clock.now()
+    by_window: dict[Window, list[Budget]] = defaultdict(list)
+    for budget in Budget.objects.select_related("team"):
+        window = window_at(budget.duration, now, settings.BILLING_TIME_ZONE, budget.first_day)
+        by_window[window].append(budget)
+    days = _days_of_teams()
+    measured = []
+    for window, budgets in sorted(by_window.items(), key=lambda pair: pair[0].start):
+        outcome = _ledger(window, now)
+        measured += [_measure(one, window, outcome, now, days) for one in budgets]
+    return measured
+
+
+def spent_of(budget: Budget, outcome: Outcome) -> Decimal:
+    """Return what a window's ledger says of a budget."""
+    if budget.scope == BudgetScope.TEAM and budget.measure != BudgetMeasure.TOKENS:
+        return _of_team(budget, outcome)
+    rows = [row for row in outcome.tokens if _is_of(budget, row)]
+    if budget.measure == BudgetMeasure.TOKENS:
+        return Decimal(sum(row.tokens for row in rows))
+    return round_half_up(sum(row.cost for row in rows), PLACES)
+
+
+def _of_team(budget: Budget, outcome: Outcome) -> Decimal:
+    account = Account(is_bucket=False, name=budget.subject)
+    lines = [line for line in outcome.lines if line.account == account]
+    if budget.measure == BudgetMeasure.MONEY:
+        return sum((line.amount for line in lines), NOTHING)
+    used = (line.quantity for line in lines if line.key.line_type in USE_KINDS)
+    return round_half_up(sum(used), PLACES)
+
+
+def _is_of(budget: Budget, row: object) -> bool:
+    """A request counts once for its team, key and model, and once for each of its tags."""
+    use, account = row.use, row.account  # type: ignore[attr-defined]  # TokenRow
+    if budget.scope == BudgetScope.TEAM:
+        return bool(account == Account(is_bucket=False, name=budget.subject))
+    if budget.scope == BudgetScope.TAG:
+        return budget.subject in use.tags
+    said = use.key_alias if budget.scope == BudgetScope.KEY else use.model_group
+    return bool(said == budget.subject)
+
+
+def _ledger(window: Window, now: datetime) -> Outcome:
+    month = BillingPeriod.objects.filter(starts_at__lte=window.start, ends_at__gt=window.start)
+    period = month.first() or BillingPeriod(
+        time_zone=settings.BILLING_TIME_ZONE, currency=settings.CURRENCY
+    )
+    end = max(window.start, min(window.end, now))
+    asked = Period(instant(window.start), instant(end), period.time_zone, period.currency)
+    facts = load_window(asked, policy_of(period))
+    return chargeback(facts.under(cast("IdlePolicy", period.idle_policy)))
+
+
+def _measure(
+    budget: Budget,
+    window: Window,
+    outcome: Outcome,
+    now: datetime,
+    days: Mapping[str, Mapping[date, Decimal]],
+) -> BudgetState:
+    spent = spent_of(budget, outcome)
+    is_money_of_team = (budget.scope, budget.measure) == (BudgetScope.TEAM, BudgetMeasure.MONEY)
+    known = days.get(budget.subject, {}) if is_money_of_team else {}
+    seen = forecast(spent, (window.start, window.end), now, known)
+    with transaction.atomic():
+        state, _made = BudgetState.objects.update_or_create(
+            budget=budget,
+            defaults={
+                "starts_at": window.start,
+                "ends_at": window.end,
+                "spent": spent,
+                "level": level_of(spent, budget.limit, budget.thresholds),
+                **_columns(seen),
+                "measured_at": now,
+            },
+        )
+    return state
+
+
+def _columns(seen: Forecast | None) -> dict[str, Decimal | None]:
+    if seen is None:
+        return dict.fromkeys(("expected", "low", "high"))
+    places = Decimal(1).scaleb(-PLACES)
+    return {name: getattr(seen, name).quantize(places) for name in ("expected", "low", "high")}
+
+
+def _days_of_teams() -> dict[str, dict[date, Decimal]]:
+    """Return what each team cost by day, as the bills of the last three months have it."""
+    months: Iterable[BillingPeriod] = BillingPeriod.objects.order_by("-name")[:3]
+    found: dict[str, dict[date, Decimal]] = defaultdict(dict)
+    bills = Bill.objects.filter(period__in=list(months)).exclude(team=None)
+    for name, by_day in bills.values_list("team__name", "by_day"):
+        for day, kinds in by_day.items():
+            found[name][date.fromisoformat(day)] = sum(map(Decimal, kinds.values()), NOTHING)
+    return found

@@ -1,0 +1,1 @@
+"""Bills as files: spreadsheets, FOCUS, a manifest with hashes, an archive, PDF."""

@@ -1,0 +1,86 @@
+"""The only readers of budgets: page, file and REST show what stands here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from finops.budget_judging import Unusual, part_of, unusual
+from finops.models import Bill, BillingPeriod, Budget, BudgetState
+from queues.access import Actor
+
+BUDGET_COLUMNS = (
+    *("name", "scope", "subject", "measure", "limit", "duration", "kind", "starts_at", "ends_at"),
+    *("spent", "percent", "level", "expected", "low", "high", "measured_at"),
+)
+LOOKED_AT = 3  # months of bills in which unusual days are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """A budget and how far it is gone; ``state`` None was not measured yet."""
+
+    budget: Budget
+    state: BudgetState | None
+
+    @property
+    def percent(self) -> Decimal | None:
+        """Return how much is gone, in percent."""
+        return None if self.state is None else part_of(self.state.spent, self.budget.limit)
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether nothing is left."""
+        return self.state is not None and self.state.spent >= self.budget.limit
+
+    @property
+    def will_be_gone(self) -> bool:
+        """Return whether the forecast is at or over the limit."""
+        expected = self.state.expected if self.state else None
+        return expected is not None and expected >= self.budget.limit
+
+
+def budget_rows(actor: Actor, name: str = "") -> list[BudgetRow]:
+    """Return the budgets that the actor may see: all, or those of the teams led."""
+    budgets = Budget.objects.select_related("team", "state")
+    if not actor.may_see_bills:
+        budgets = budgets.filter(team__in=actor.bill_team_ids)
+    if name:
+        budgets = budgets.filter(name=name)
+    return [BudgetRow(one, getattr(one, "state", None)) for one in budgets]
+
+
+def budget_cells(row: BudgetRow) -> dict[str, Any]:
+    """Return a budget as files and answers have it."""
+    budget, state = row.budget, row.state
+    names = ("name", "scope", "subject", "measure", "limit", "duration")
+    measured = ("starts_at", "ends_at", "spent", "level", "expected", "low", "high", "measured_at")
+    percent = row.percent
+    return {
+        **{name: getattr(budget, name) for name in names},
+        "kind": "hard" if budget.is_hard else "soft",
+        **{name: getattr(state, name, None) for name in measured},
+        "percent": None if percent is None else percent.quantize(Decimal("0.1")),
+    }
+
+
+def unusual_days(actor: Actor) -> Sequence[tuple[str, Unusual]]:
+    """Return the unusual days of the running month by team, the latest first (finops.md 6)."""
+    months = list(BillingPeriod.objects.order_by("-name")[:LOOKED_AT])
+    bills = Bill.objects.filter(period__in=months).exclude(team=None)
+    if not actor.may_see_bills:
+        bills = bills.filter(team__in=actor.bill_team_ids)
+    amounts: dict[str, dict[date, Decimal]] = {}
+    for team, by_day in bills.values_list("team__name", "by_day"):
+        days = amounts.setdefault(team, {})
+        for day, kinds in by_day.items():
+            days[date.fromisoformat(day)] = sum(map(Decimal, kinds.values()), Decimal(0))
+    running = months[0].name if months else ""
+    found = [
+        (team, seen)
+        for team, days in amounts.items()
+        for day in days
+        if f"{day:%Y-%m}" == running and (seen := unusual(day, days))
+    ]
+    return sorted(found, key=lambda pair: (pair[1].day, pair[0]), reverse=True)

@@ -1,0 +1,240 @@
+"""The eight checks of a month, read from rows: page, file, REST and the close board show these."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F, Q, Sum
+from django.db.models.functions import TruncDate
+
+from finops.loader import window_of
+from finops.metered_facts import rows_inside
+from finops.models import (
+    AssetRow,
+    BillingPeriod,
+    BillLine,
+    Finding,
+    Price,
+    TeamDayRow,
+    TokenRow,
+)
+from finops.models import Mapping as CostMapping
+from finops.models.mappings import MappingKind
+from finops.models.prices import PriceUnit
+from finops.reconciling import (
+    CRITICAL,
+    Benchmark,
+    Check,
+    Served,
+    Spend,
+    billed,
+    capacity,
+    drift,
+    latency,
+    load_of,
+    spends,
+    wanted_price,
+)
+from queues.access import Actor
+from scheduling.models import UsageInterval
+
+CHECK_COLUMNS = (
+    *("period", "check", "subject", "a", "b", "difference", "status", "cause"),
+    *("wanted_price", "load_percent"),
+)
+# Findings of a bill that are checks: which one, and the numbers that are compared.
+OF_FINDINGS: Mapping[str, tuple[str, str, str]] = {
+    "hours_differ": ("R2", "scheduler", "opencost"),
+    "zero_spend": ("R6", "amount", ""),
+    "spend_mismatch": ("R6", "spend", "listed"),
+    "price_anomaly": ("R7", "declared", "resolved"),
+}
+STATUS = {"info": "info", "warning": "warning", "critical": "critical"}
+DAY = timedelta(days=1)
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRow:
+    """A check; of a drift also the price that would recover the iron, and the load in percent."""
+
+    check: Check
+    wanted_price: Decimal | None = None
+    load_percent: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """All checks of a month."""
+
+    period: BillingPeriod
+    rows: tuple[CheckRow, ...]
+
+    @property
+    def critical(self) -> int:
+        """Return how many checks are critical."""
+        return sum(row.check.status == CRITICAL for row in self.rows)
+
+
+def reconciliation(actor: Actor, period: BillingPeriod | None) -> Reconciliation | None:
+    """Return the checks of a month with bills, to those who see all of them; else None."""
+    if period is None or not actor.may_see_bills:
+        return None
+    rows = [
+        *map(CheckRow, _capacity(period)),
+        *map(CheckRow, _of_findings(period)),
+        CheckRow(_latency(period)),
+        CheckRow(_billed(period)),
+        *map(CheckRow, spend_checks(period)),
+        *_drift(period),
+    ]
+    return Reconciliation(period, tuple(sorted(rows, key=lambda r: (r.check.id, r.check.subject))))
+
+
+def check_cells(period: BillingPeriod, row: CheckRow) -> dict[str, Any]:
+    """Return a check as files and answers have it."""
+    check = row.check
+    return {
+        "period": period.name,
+        "check": check.id,
+        "subject": check.subject,
+        "a": check.a,
+        "b": check.b,
+        "difference": check.difference,
+        "status": check.status,
+        "cause": check.cause,
+        "wanted_price": row.wanted_price,
+        "load_percent": row.load_percent,
+    }
+
+
+def spend_checks(period: BillingPeriod) -> list[Check]:
+    """Return R5 of the whole UTC days inside a month, of sources that have daily sums."""
+    first = _next_midnight(period.starts_at)
+    after = period.ends_at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = Q(day__gte=first.date(), day__lt=after.date())
+    sums = _by_day(
+        TeamDayRow.objects.filter(days).values_list("source__name", "day", "team_id"),
+        F("prompt_tokens") + F("completion_tokens"),
+    )
+    if not sums:
+        return []
+    with_sums = {key.partition(" ")[0] for key in sums}
+    rows = TokenRow.objects.filter(
+        at__gte=first, at__lt=after, failed=False, source__name__in=with_sums
+    ).annotate(utc_day=TruncDate("at", tzinfo=UTC))
+    requests = _by_day(
+        rows.values_list("source__name", "utc_day", "team_id"),
+        F("prompt_tokens") + F("completion_tokens"),
+    )
+    return list(spends(requests, sums))
+
+
+def _by_day(rows: Any, tokens: Any) -> dict[str, Spend]:
+    found = rows.order_by().annotate(all_tokens=Sum(tokens), all_spend=Sum("spend"))
+    return {
+        f"{source} {day} {team or '-'}": Spend(count or 0, Decimal(spend or 0))
+        for source, day, team, count, spend in found
+    }
+
+
+def _next_midnight(at: datetime) -> datetime:
+    local = at.astimezone(UTC)
+    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight if midnight == local else midnight + DAY
+
+
+# ---- one function for each check ---------------------------------------------------------------
+def _capacity(period: BillingPeriod) -> Iterator[Check]:
+    rows = AssetRow.objects.filter(day__gte=period.starts_at.date(), day__lt=period.ends_at.date())
+    assets = dict(rows.order_by().values_list("cluster").annotate(hours=Sum("gpu_hours")))
+    for row in period.memo.get("gpu_hours", ()):
+        yield capacity(row["cluster"], Decimal(row["capacity"]), assets.get(row["cluster"]))
+
+
+def _of_findings(period: BillingPeriod) -> Iterator[Check]:
+    for finding in Finding.objects.filter(period=period, code__in=OF_FINDINGS):
+        identity, a, b = OF_FINDINGS[finding.code]
+        yield Check(
+            identity,
+            finding.subject,
+            _number(finding, a),
+            _number(finding, b),
+            STATUS[finding.severity],
+            finding.code,
+        )
+
+
+def _number(finding: Finding, name: str) -> Decimal | None:
+    return Decimal(finding.numbers[name]) if name in finding.numbers else None
+
+
+def _latency(period: BillingPeriod) -> Check:
+    """Held GPU-hours, and those after the admission's pods had started."""
+    held, allocated = NOTHING, NOTHING
+    rows = rows_inside(UsageInterval.objects.order_by(), window_of(period)).values_list(
+        "amount", "started_at", "ended_at", "admission__started_at"
+    )
+    for amount, start, end, ran in rows.iterator():
+        first, last = max(start, period.starts_at), min(end or period.ends_at, period.ends_at)
+        held += amount * _hours(first, last)
+        allocated += amount * _hours(max(first, ran or start), last)
+    return latency(held, allocated)
+
+
+def _hours(start: datetime, end: datetime) -> Decimal:
+    seconds = Decimal((end - start) // timedelta(microseconds=1)) / 1_000_000
+    return max(NOTHING, seconds) / 3600
+
+
+def _billed(period: BillingPeriod) -> Check:
+    lines = BillLine.objects.filter(bill__period=period).order_by()
+    amounts = lines.values_list("amount", flat=True).iterator()
+    return billed(sum(amounts, Decimal("0.00")), period.total_cost)
+
+
+def _drift(period: BillingPeriod) -> Iterator[CheckRow]:
+    benchmarks = _benchmarks(period)
+    for part, name in (("models", "model_group"), ("teams", "team")):
+        for row in period.memo.get(part, ()):
+            served = Served(
+                f"{name}={row[name]}",
+                row["tokens"],
+                Decimal(row["token_cost"]),
+                Decimal(row["iron_direct"]),
+            )
+            benchmark = benchmarks.get(row[name]) if part == "models" else None
+            is_known = benchmark is not None and bool(served.iron)
+            yield CheckRow(
+                drift(served, benchmark),
+                wanted_price(served),
+                load_of(served, benchmark) if is_known and benchmark else None,
+            )
+
+
+def _benchmarks(period: BillingPeriod) -> dict[str, Benchmark]:
+    """Return what each model's last deployment of the month serves, at the dearest GPU-hour."""
+    rows = CostMapping.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gt=period.starts_at),
+        kind=MappingKind.DEPLOYMENT,
+        valid_from__lt=period.ends_at,
+        tokens_per_second__gt=0,
+        gpus__gt=0,
+    ).order_by("valid_from")
+    prices = Price.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gte=period.ends_at),
+        unit=PriceUnit.GPU_HOUR,
+        valid_from__lt=period.ends_at,
+        amount__gt=0,
+    )
+    gpu_hour = max(prices.values_list("amount", flat=True), default=None)
+    if gpu_hour is None:
+        return {}
+    found: dict[str, Benchmark] = defaultdict()
+    for row in rows:
+        if row.tokens_per_second and row.gpus:
+            found[row.value] = Benchmark(row.tokens_per_second, row.gpus, gpu_hour)
+    return found

@@ -1,0 +1,83 @@
+"""Budgets as page, file and answer: the same figures, and each sees the own."""
+
+import csv
+import io
+import re
+from decimal import Decimal
+
+import pytest
+import time_machine
+
+from finops.budgets.measuring import measure_budgets
+from finops.budgets.saving import save_budget
+from finops.models import Budget
+from tests.finops import rows
+
+from .test_budgets import LATE, spec
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def june(fin):
+    with time_machine.travel(LATE, tick=False):
+        rows.june()
+        save_budget(spec("datos-money", limit=Decimal(2000)), fin)
+        save_budget(spec("ia-hours", subject="ia", measure="gpu_hours", limit=Decimal(400)), fin)
+        measure_budgets()
+        yield
+
+
+def csv_rows(response):
+    return list(csv.DictReader(io.StringIO(response.content.decode())))
+
+
+def labelled(html, label):
+    found = re.findall(rf'data-label="{label}">([\d,.]+)', html)
+    return [Decimal(text.replace(",", "")) for text in found]
+
+
+def test_page_file_and_answer_show_the_same_figures(fin, signed_in):
+    browser = signed_in(fin)
+    html = browser.get("/budgets/").content.decode()
+    found = csv_rows(browser.get("/budgets/?format=csv"))
+    for label in ("Limit", "Spent"):
+        assert labelled(html, label) == [Decimal(row[label.lower()]) for row in found]
+    answer = browser.get("/api/v1/budgets/").json()
+    assert [row["spent"] for row in answer] == [row["spent"] for row in found]
+    assert [row["percent"] for row in answer] == ["75.6", "108.0"]
+    assert [row["level"] for row in answer] == [50, 100]
+    assert "1 of 2 budgets is gone" in " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def test_a_lead_sees_the_own_budgets_only(lea, signed_in):
+    browser = signed_in(lea)
+    assert [row["name"] for row in csv_rows(browser.get("/budgets/?format=csv"))] == [
+        "datos-money"
+    ]
+    assert browser.get("/api/v1/budgets/ia-hours/").status_code == 404
+
+
+def test_a_budget_is_made_and_changed_in_the_browser_and_a_stale_edit_refused(fin, signed_in):
+    browser = signed_in(fin)
+    typed = {
+        "name": "tags",
+        "scope": "tag",
+        "subject": "batch",
+        "measure": "tokens",
+        "limit": "1000000",
+        "duration": "7d",
+        "thresholds": "50, 100",
+        "reason": "agreed in the June review",
+    }
+    assert browser.post("/budgets/new/", typed).status_code == 302
+    row = Budget.objects.get(name="tags")
+    assert (row.limit, row.thresholds, row.is_hard) == (1000000, [50, 100], False)
+    assert (
+        browser.post("/budgets/tags/edit/", typed | {"limit": "5", "seen": "1"}).status_code == 302
+    )
+    stale = browser.post("/budgets/tags/edit/", typed | {"limit": "6", "seen": "1"})
+    assert stale.status_code == 422
+    assert "has changed since it was seen" in stale.content.decode()
+    wrong = browser.post("/budgets/new/", typed | {"name": "x", "duration": "2mo"})
+    assert (wrong.status_code, "only one month" in wrong.content.decode()) == (422, True)
