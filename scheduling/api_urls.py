@@ -2,6 +2,13 @@
 
 from django.urls import URLPattern, path
 
+from scheduling.agent_api import (
+    AgentDesiredView,
+    AgentHelloView,
+    AgentReportsView,
+    AgentsView,
+    AgentView,
+)
 from scheduling.api import (
     AlertsView,
     FragmentsView,
@@ -16,6 +23,11 @@ urlpatterns: list[URLPattern] = [
     path("workloads/<uuid:uid>/", WorkloadView.as_view(), name="api-workload"),
     path("nodes/", NodesView.as_view(), name="api-nodes"),
     path("nodes/<str:name>/", NodeView.as_view(), name="api-node"),
+    path("agent/<str:name>/hello/", AgentHelloView.as_view(), name="api-agent-hello"),
+    path("agent/<str:name>/reports/", AgentReportsView.as_view(), name="api-agent-reports"),
+    path("agent/<str:name>/desired/", AgentDesiredView.as_view(), name="api-agent-desired"),
+    path("agents/", AgentsView.as_view(), name="api-agents"),
+    path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

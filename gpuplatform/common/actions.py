@@ -6,6 +6,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 NOUNS: Mapping[str, str | Promise] = {
+    "agent": _("Agent"),
     "cluster_queue": _("Queue"),
     "cohort": _("Cohort"),
     "local_queue": _("Local queue"),
@@ -20,6 +21,7 @@ NOUNS: Mapping[str, str | Promise] = {
     "workload": _("Workload"),
 }
 VERBS: Mapping[str, str | Promise] = {
+    "began": _("%(noun)s began anew"),
     "cancelled": _("%(noun)s cancelled"),
     "cordoned": _("%(noun)s cordoned"),
     "created": _("%(noun)s created"),
