@@ -1,31 +1,24 @@
 """The only writers of prices, and of the note that somebody took a bill home."""
 
-import logging
 from collections.abc import Iterable
 from datetime import datetime
-from functools import partial
-from typing import cast
 
-from celery import current_app
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Max
 from django.utils.translation import gettext as _
 
 from finops import rules
-from finops.loader import known_flavors, open_periods_touched
-from finops.models import BillingPeriod, Price
-from finops.models.prices import PriceUnit
+from finops.loader import known_flavors
+from finops.models import Price
+from finops.models.prices import BILLED_UNITS
+from finops.outdating import closed_until, hold_guard, outdate_drafts
 from finops.specs import EVERY_FLAVOR, PriceSpec
 from gpuplatform.common import audit, clock
-from gpuplatform.common.models import Lease
 from gpuplatform.common.money import digits
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import User
 
-REBUILD_TASK = "finops.rebuild_drafts"
 PRICE_GUARD = "prices"
-logger = logging.getLogger(__name__)
 
 
 def set_price(spec: PriceSpec, actor: User | None, reason: str = "") -> Price:
@@ -73,7 +66,7 @@ def check_end(price: Price, ends_at: datetime) -> None:
     Raises:
         Rejected: with the problems that ``end_price`` would refuse it for.
     """
-    problems = rules.check_end(price, ends_at, _closed_until())
+    problems = rules.check_end(price, ends_at, closed_until())
     if problems:
         raise Rejected(problems)
 
@@ -86,7 +79,7 @@ def end_price(pk: int, actor: User | None, reason: str, ends_at: datetime | None
             nothing was changed.
     """
     with transaction.atomic():
-        _hold_guard()
+        hold_guard(PRICE_GUARD)
         price = Price.objects.get(pk=pk)
         ends_at = ends_at or clock.now()
         check_end(price, ends_at)
@@ -106,7 +99,7 @@ def record_download(actor: User | None, subject: str, team: str = "") -> None:
 
 
 def _set_all(specs: list[PriceSpec], actor: User | None, reason: str) -> list[Price]:
-    _hold_guard()
+    hold_guard(PRICE_GUARD)
     now = clock.now()
     prices, problems = [], []
     for position, spec in enumerate(specs):
@@ -117,12 +110,6 @@ def _set_all(specs: list[PriceSpec], actor: User | None, reason: str) -> list[Pr
     if problems:
         raise Rejected(problems)
     return prices
-
-
-def _hold_guard() -> None:
-    """Let one writer of prices go at a time, on both databases: it holds a row to the end."""
-    Lease.objects.get_or_create(name=PRICE_GUARD)
-    Lease.objects.filter(name=PRICE_GUARD).update(fence=F("fence") + 1)
 
 
 def _set_one(
@@ -157,12 +144,7 @@ def _set_one(
 def _world(spec: PriceSpec) -> rules.PriceWorld:
     standing = Price.objects.filter(unit=spec.unit, subject=spec.subject)
     flavors = frozenset({EVERY_FLAVOR, *known_flavors()})
-    return rules.PriceWorld(tuple(standing), settings.CURRENCY, flavors, _closed_until())
-
-
-def _closed_until() -> datetime | None:
-    closed = BillingPeriod.objects.filter(status="closed").aggregate(until=Max("ends_at"))
-    return cast("datetime | None", closed["until"])
+    return rules.PriceWorld(tuple(standing), settings.CURRENCY, flavors, closed_until())
 
 
 def _is_standing(
@@ -175,17 +157,9 @@ def _is_standing(
 
 
 def _outdate_drafts(price: Price, start: datetime, end: datetime | None) -> None:
-    """Call the drafts of every open month in ``[start, end)`` out of date, and ask for new ones.
-
-    In the price's own transaction: a rebuild that runs at the same time holds the same row, so
-    it either sees the price or is undone here. A lost message costs one beat.
-    """
-    if price.unit != PriceUnit.GPU_HOUR or start > clock.now():
-        return  # nothing that is billed so far
-    touched = open_periods_touched(start, end)
-    months = list(touched.values_list("name", flat=True))
-    touched.order_by().update(rebuilt_at=None)
-    transaction.on_commit(partial(_request_rebuild, months), robust=True)
+    """Call drafts out of date that the price touches; only prices that bills are made from."""
+    if price.unit in BILLED_UNITS:
+        outdate_drafts(start, end)
 
 
 def _same_in_force(spec: PriceSpec, starts_at: datetime, world: rules.PriceWorld) -> Price | None:
@@ -219,15 +193,3 @@ def _as_json(price: Price) -> dict[str, str | None]:
         "valid_to": price.valid_to.isoformat() if price.valid_to else None,
         "source": price.source,
     }
-
-
-def _request_rebuild(months: list[str]) -> None:
-    if not months:
-        return
-    wanted = {"months": months}
-    try:
-        current_app.send_task(
-            REBUILD_TASK, kwargs=wanted, ignore_result=True, retry=False, expires=600
-        )
-    except OSError as error:  # the broker is away: the next beat rebuilds
-        logger.warning("rebuild.lost", extra={"error": str(error)})

@@ -84,3 +84,34 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "team_label": "label_equipo",  # of kube_pod_labels, for the questions of a test
     },
 }
+
+
+@dataclass(frozen=True, slots=True)
+class MappingSpec:
+    """Whose or what a thing is over ``[valid_from, valid_to)``.
+
+    ``kind`` is a ``finops.models.mappings.MappingKind``; ``value`` is the thing's name, of a
+    deployment the model group. ``valid_from`` None: since the end of the last closed month.
+    """
+
+    kind: str
+    value: str
+    team: str = ""
+    cluster: str = ""  # "" is every cluster; of a deployment the one that we schedule
+    key: str = ""  # of a label or an annotation
+    mode: str = ""  # of a namespace: a ``BillingMode``
+    namespace: str = ""  # that serves a model
+    tokens_per_second: Decimal | None = None
+    gpus: Decimal | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    note: str = ""
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What may have one mapping at a time (FORMAT.md 1, overlap)."""
+        if self.kind == "cost_center":
+            return (self.kind, self.team)
+        if self.kind == "deployment":
+            return (self.kind, self.value)
+        return (self.kind, self.cluster, self.key, self.value)

@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from finops.views import bills, cost, prices, sources
+from finops.views import bills, closing, cost, mappings, prices, sources
 
 
 class MonthConverter:
@@ -26,6 +26,11 @@ urlpatterns = [
     path("cost/<slug:kind>.json", cost.cost_chart, name="cost-chart"),
     path("bills/", bills.bill_months, name="bills"),
     path("bills/<month:month>/", bills.bill_month, name="bills-month"),
+    path("bills/<month:month>/close/", closing.board, name="close-board"),
+    path("bills/<month:month>/close/acknowledge/", closing.acknowledge, name="close-acknowledge"),
+    path("bills/<month:month>/close/adjust/", closing.adjust, name="close-adjust"),
+    path("bills/<month:month>/close/<slug:step>/", closing.take_step, name="close-step"),
+    path("bills/<month:month>/summary/", closing.summary, name="month-summary"),
     path("bills/<month:month>/<slug:scope>/", bills.bill, name="bill"),
     path("bills/<month:month>/<slug:scope>/chart.json", bills.bill_chart, name="bill-chart"),
     path("sources/", sources.source_list, name="sources"),
@@ -39,6 +44,11 @@ urlpatterns = [
         sources.source_judge,
         name="source-judge",
     ),
+    path("mappings/", mappings.mapping_list, name="mappings"),
+    path("mappings/new/", mappings.mapping_new, name="mapping-new"),
+    path("mappings/assign/", mappings.mapping_assign, name="mapping-assign"),
+    path("mappings/import/", mappings.mapping_import, name="mapping-import"),
+    path("mappings/<int:pk>/end/", mappings.mapping_end, name="mapping-end"),
     path("prices/", prices.price_list, name="prices"),
     path("prices/new/", prices.price_new, name="price-new"),
     path("prices/<int:pk>/end/", prices.price_end, name="price-end"),

@@ -121,7 +121,7 @@ class _Detail(_Rows[Row]):
         if not actor.may_edit_quota:
             demand_visible(found is not None)
             demand(False)
-        seen = _seen_version(request, actor, found)
+        seen = seen_version(request, actor, found)
         spec = keeper.read(name, request.data, changes=found is not None)
 
         def act() -> tuple[Row, dict[str, Any], list[Diagnostic]]:
@@ -141,7 +141,7 @@ class _Detail(_Rows[Row]):
         return []
 
 
-def _seen_version(request: Request, actor: Actor, found: Versioned | None) -> int | None:
+def seen_version(request: Request, actor: Actor, found: Versioned | None) -> int | None:
     """Return what If-Match says; ``*`` (whatever it is) is for admins; none creates."""
     given = request.headers.get("If-Match", "").strip()
     if given == "*" and actor.is_admin and found is not None:

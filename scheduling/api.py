@@ -26,7 +26,6 @@ from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, Workload, WorkloadEvent
-from scheduling.scaling import change_workload
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
@@ -49,6 +48,7 @@ from scheduling.services import (
     within_rights,
 )
 from scheduling.specs import NodeRemoval
+from scheduling.switching import change
 from scheduling.workload_body import read_change, read_node_change, read_workload
 
 
@@ -148,10 +148,10 @@ class WorkloadView(CheckedView):
 
     @extend_schema(request=WorkloadChangeInput, responses=WorkloadSerializer)
     def patch(self, request: Request, uid: UUID) -> Response:
-        """Bring an elastic workload to another size, or report pods and progress as done."""
+        """Change size, activity or gates of a live workload, or report how far it is."""
         row, actor = self._row(request, uid), actor_of(request)
         demand(actor.may_submit(row.team_id))
-        change_workload(row.uid, read_change(request.data), actor=actor.user)
+        change(row.uid, read_change(request.data), actor=actor.user)
         context = {"actor": actor}
         return Response(WorkloadSerializer(self._row(request, uid), context=context).data)
 

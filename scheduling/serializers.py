@@ -9,10 +9,21 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import reasons
-from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
+from scheduling.models import (
+    AdmissionCheck,
+    CheckState,
+    MemberEnd,
+    Node,
+    Placement,
+    PodSet,
+    Workload,
+    WorkloadEvent,
+)
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
+
+MOST_MEMBERS = 100  # that are over, in one answer
 
 
 class QuantityField(serializers.JSONField):
@@ -50,6 +61,36 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
     class Meta:
         model = Placement
         fields = ("pod_set", "node", "count", "flavors", "devices")
+
+
+class CheckStateSerializer(serializers.ModelSerializer[CheckState]):
+    """What an admission check says of a workload."""
+
+    name = serializers.CharField(source="check_name")
+
+    class Meta:
+        model = CheckState
+        fields = ("name", "state", "message", "by", "at", "retry_after_s", "retries")
+
+
+class MemberEndSerializer(serializers.ModelSerializer[MemberEnd]):
+    """A pod that was over before its gang was asked to stop."""
+
+    class Meta:
+        model = MemberEnd
+        fields = ("attempt", "pod_set", "node", "slot", "end", "at", "exit_code", "why")
+
+
+class AdmissionCheckSerializer(serializers.ModelSerializer[AdmissionCheck]):
+    """An admission check, as it is read and written."""
+
+    queues = serializers.ListField(child=serializers.CharField(), required=False)
+    parameters = serializers.DictField(required=False)
+
+    class Meta:
+        model = AdmissionCheck
+        fields = ("name", "kind", "queues", "parameters", "description", "version")
+        read_only_fields = ("version",)
 
 
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
@@ -98,6 +139,9 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
             "admitted_at",
             "started_at",
             "finished_at",
+            "waiting_since",
+            "requeue_at",
+            "inactive_reason",
             "version",
         )
 
@@ -131,6 +175,13 @@ class WorkloadSerializer(WorkloadRowSerializer):
     growth = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
     reservation = serializers.SerializerMethodField()
+    termination_grace_s = serializers.IntegerField(source="grace_s", read_only=True)
+    ttl_after_finished_s = serializers.IntegerField(source="ttl_s", read_only=True)
+    admission_gates = serializers.ListField(
+        source="gates", child=serializers.CharField(), read_only=True
+    )
+    checks = CheckStateSerializer(many=True, read_only=True)
+    members = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -151,6 +202,16 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "reservation",
             "on_failure",
             "max_retries",
+            "policies",
+            "min_success",
+            "on_node_loss",
+            "termination_grace_s",
+            "ttl_after_finished_s",
+            "admission_gates",
+            "requeues",
+            "retries",
+            "checks",
+            "members",
             "warnings",
             "template",
             "pod_sets",
@@ -186,6 +247,14 @@ class WorkloadSerializer(WorkloadRowSerializer):
         """Return what is reserved for a waiting gang: when it starts, where, what it costs."""
         actor = self.context.get("actor")
         return as_fields(reservation_of(row, actor)) if actor else None
+
+    @extend_schema_field(MemberEndSerializer(many=True))
+    def get_members(self, row: Workload) -> Any:
+        """Return the pods of the admission now held, or of the last one, that are over."""
+        if not any(event.kind.startswith("member_") for event in row.events.all()):
+            return []
+        ends = MemberEnd.objects.filter(admission__workload=row).order_by("-at", "-id")
+        return MemberEndSerializer(ends[:MOST_MEMBERS], many=True).data
 
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:
@@ -284,6 +353,11 @@ class WorkloadInput(serializers.Serializer[Any]):
     checkpoint_interval_s = serializers.IntegerField(required=False, min_value=1)
     on_failure = serializers.ChoiceField(["restart", "fail", "keep"], required=False)
     max_retries = serializers.IntegerField(required=False, min_value=0)
+    min_success = serializers.IntegerField(required=False, min_value=1)
+    on_node_loss = serializers.ChoiceField(["replace", "requeue"], required=False)
+    termination_grace_s = serializers.IntegerField(required=False, min_value=0, max_value=86_400)
+    ttl_after_finished_s = serializers.IntegerField(required=False, min_value=0)
+    admission_gates = serializers.ListField(child=serializers.CharField(), required=False)
     template = serializers.JSONField(required=False)
 
 
@@ -300,3 +374,20 @@ class WorkloadChangeInput(serializers.Serializer[Any]):
 
     pod_sets = PodSetChangeInput(many=True, required=False)
     last_checkpoint_at = serializers.DateTimeField(required=False)
+    active = serializers.BooleanField(required=False)
+    admission_gates = serializers.ListField(child=serializers.CharField(), required=False)
+    reason = serializers.CharField(max_length=500, required=False)
+
+
+class CheckpointInput(serializers.Serializer[Any]):
+    """Up to when a running workload's progress is safe; left out: up to now."""
+
+    at = serializers.DateTimeField(required=False)
+
+
+class CheckAnswerInput(serializers.Serializer[Any]):
+    """What somebody says of a workload that waits for approval."""
+
+    state = serializers.ChoiceField(["Ready", "Retry", "Rejected"])
+    message = serializers.CharField(max_length=500, required=False)
+    retry_after_s = serializers.IntegerField(required=False, min_value=0)

@@ -16,6 +16,7 @@ from finops.ingest.reaching import opened
 from finops.ingest.storing import keep_payload, replace_day
 from finops.models import Coverage, Fetch, Source
 from finops.models.sources import Outcome
+from finops.outdating import outdate_drafts
 from finops.sources.failures import SourceError
 from finops.sources.http import CONNECT_S, READ_S
 from finops.sources.recording import Recording
@@ -200,6 +201,7 @@ def apply(
 ) -> None:
     """Let the day's rows be those of a reading; the caller saves the coverage."""
     fetch.rows = replace_day(coverage.source, coverage.day, window, reading.rows)
+    outdate_drafts(window.start, window.end, ask=False)  # the join makes them anew
     _supersede(coverage)
     coverage.stored, coverage.ratio = verdict.stored, verdict.ratio
     coverage.starts_at, coverage.ends_at = window.start, window.end

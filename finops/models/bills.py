@@ -126,6 +126,14 @@ class Bill(models.Model):
         return f"{self.team or 'central'} {self.period}"
 
 
+LINE_UNITS = {
+    "gpu_hours": _("GPU-h"),
+    "cpu_hours": _("CPU-h"),
+    "gib_hours": _("GiB-h"),
+    "tokens": _("tokens"),
+}
+
+
 class BillLine(models.Model):
     """One row of a bill: quantity x unit price = amount, to the cent.
 
@@ -165,6 +173,11 @@ class BillLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.amount}"
+
+    @property
+    def unit_words(self) -> str:
+        """What the quantity is in, in short."""
+        return str(LINE_UNITS.get(self.unit, self.unit))
 
 
 class Finding(models.Model):

@@ -20,6 +20,10 @@ class PriceUnit(models.TextChoices):
     OUTPUT_MILLION = "output_million", _("million output tokens of a model")
 
 
+# Units that bills are made from.
+BILLED_UNITS = frozenset({PriceUnit.GPU_HOUR, PriceUnit.INPUT_MILLION, PriceUnit.OUTPUT_MILLION})
+
+
 class Price(models.Model):
     """A price in force over a window. A used price is never edited; a new one follows it.
 

@@ -76,6 +76,7 @@ RAIL = (
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),
     RailItem("prices", _("Prices"), "prices", "p", "prices"),
+    RailItem("mappings", _("Mappings"), "mappings", "m", "prices"),
     RailItem("sources", _("Sources"), "sources", "d", "sources"),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),
 )

@@ -79,6 +79,24 @@ PROMISES: dict[str, Reason] = {
         _("Tell their owners, or wait until they have ended."),
         _("By this edit the next cycle evicts {count}: {names}."),
     ),
+    "EDIT_SHRINKS": Reason(
+        WARNING,
+        _(
+            "By this edit the next cycle takes {pods} pods above their minimum from {count}"
+            " running gangs for {preemptors}: {names}. {gpu_hours} GPU-hours of work are lost."
+        ),
+        _("They run on without these pods, and grow again when there is room."),
+        _("By this edit the next cycle takes pods from {count} running gangs: {names}."),
+    ),
+    "EDIT_MOVES": Reason(
+        WARNING,
+        _(
+            "By this edit the next cycle moves {count} to other nodes for {preemptors}: {names}."
+            " {gpu_hours} GPU-hours of work are lost."
+        ),
+        _("They start again at once; whoever has saved its progress loses less."),
+        _("By this edit the next cycle moves {count} to other nodes: {names}."),
+    ),
     "REMOVAL_EVICTS": Reason(
         WARNING,
         _(

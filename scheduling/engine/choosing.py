@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable
 from scheduling.engine.books import Books, Sides, within
 from scheduling.engine.flavors import Assigner
 from scheduling.engine.grades import Mode, Standing, goes_on
-from scheduling.engine.preemption import MAX_COMBINATIONS, Preemptor
+from scheduling.engine.preemption import Preemptor
+from scheduling.engine.prospects import MAX_COMBINATIONS
 from scheduling.engine.queue_rules import Fungibility
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.terms import FlavorPreference, FlavorSearch

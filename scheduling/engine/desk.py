@@ -226,9 +226,8 @@ class Desk:
     def _shrink_for(self, preemptor: Workload, key: str, pieces: list[Candidate]) -> None:
         """Take surplus from a gang that runs on."""
         works = [piece.workload for piece in pieces]
-        for work in works:
-            self._leave(work)
-            self.state.books.parts.take(work)
+        self.state.cutting.take(key, works)
+        self._stirred.add(pieces[0].queue)
         self.state.claims.remember(key, preemptor.key)
         pods = joined(self.state.workloads[key], *map(standing, works))
         lost = sum(lost_gpu_hours(work, self.state.now) for work in works)
@@ -241,14 +240,11 @@ class Desk:
 
         A gang takes along what surplus it has left.
         """
-        state = self.state
-        parts = (workload,) if workload.part_of else state.books.parts.of(workload)
+        state, parts = self.state, self.state.books.parts.of(workload)
         for part in parts:
             state.books.leave(part, standing(part))
-            state.running.remove(part)
-        if not workload.part_of:
-            state.sink(workload)
-            state.releasing[workload.key] = workload
+        state.sink(workload)
+        state.releasing[workload.key] = workload
         queue = state.books.queue(workload)
         if queue is not None:
             self._stirred.add(queue)

@@ -91,7 +91,7 @@ def out_of_reach(state: State, asking: Workload) -> bool:
         return False
     sides = books.coming if state.releasing else books.both
     for way in preemptor.ways.of(asking, queue):
-        if within(sides, queue, way.usage) or preemptor.may_help(asking, queue, way):
+        if within(sides, queue, way.usage) or preemptor.prospects.may_help(asking, queue, way):
             return False
     return True
 

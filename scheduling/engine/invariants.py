@@ -12,7 +12,7 @@ from scheduling.engine.cohort_laws import Usage, cohorts_within_sums
 from scheduling.engine.consolidation_laws import broken_moves
 from scheduling.engine.device_laws import devices_broken
 from scheduling.engine.gang_laws import broken_gangs, unlawful_release, unmet
-from scheduling.engine.gangs import may_lack_pods
+from scheduling.engine.gangs import may_lack_pods, without
 from scheduling.engine.invariants_topology import scattered
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
@@ -116,11 +116,21 @@ class _World:
         """What was scattered already, by new labels of nodes, may stay so where it grows."""
         placed = {admit.workload: (admit.replaces, admit.assignments) for admit in self.admits}
         placed |= {key: (key, grow.assignments) for key, grow in self.grows.items()}
+        placed |= {one.workload: (one.workload, self._left(one.workload)) for one in self.shrinks}
         for key, (before, assignments) in sorted(placed.items()):
             runs, now = self.work.get(before), self.work.get(key)
             was = any(scattered(self.snapshot, runs, standing(runs))) if runs else False
             if now is not None and not was:
                 yield from scattered(self.snapshot, now, assignments)
+
+    def _left(self, key: str) -> tuple[Assignment, ...]:
+        """Return what a gang keeps that loses pods; pods on lost nodes are another law's."""
+        gang = self.work[key]
+        left = standing(replace(gang, reclaimable={}))
+        for one in self.shrinks:
+            if one.workload == key and one.preemptor:
+                left = without(left, one.pods)
+        return left
 
     def nodes_not_oversold(self) -> Iterable[str]:
         load: Counter[tuple[str, str]] = Counter()

@@ -23,7 +23,7 @@ from scheduling.engine.gangs import (
 )
 from scheduling.engine.growth import beside
 from scheduling.engine.ordering import queue_order
-from scheduling.engine.parts import last_pods
+from scheduling.engine.parts import with_pods
 from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.terms import EvictionReason
 
@@ -151,7 +151,7 @@ def _torn(gang: Workload, left: Iterable[Assignment]) -> tuple[Assignment, ...]:
         parts = sets[one.pod_set].subgroups if one.pod_set in sets else None
         whole = parts is None or whole_parts(sets[one.pod_set], one.count) == one.count
         if parts is not None and not whole:
-            torn.append(last_pods(one, one.count % parts.size))
+            torn.append(with_pods(one, one.count % parts.size))
     return tuple(torn)
 
 

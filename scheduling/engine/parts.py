@@ -6,7 +6,7 @@ Source: ``placement.md`` 1.8 (SAFE before WHOLE bundles).
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -16,6 +16,7 @@ from scheduling.engine.gangs import (
     may_lack_pods,
     minima,
     slice_size,
+    together_size,
     without,
 )
 from scheduling.engine.journal import Journal
@@ -24,45 +25,101 @@ from scheduling.engine.standing import in_turn, standing
 
 TAKEN, WENT_ALONG = 1, 2
 
+DomainsOf = Callable[[PodSet, Assignment], Mapping[str, object]]
+
 
 def leaving_key(key: str) -> str:
     """Return the key of those pods of a running gang that are on their way out."""
     return f"{key}~leaving"
 
 
-def split(workload: Workload) -> tuple[Workload, ...]:
+def nowhere(pod_set: PodSet, assignment: Assignment) -> Mapping[str, object]:  # noqa: ARG001
+    """Say of no node in which domain it lies."""
+    return {}
+
+
+def split(
+    workload: Workload, domains_of: DomainsOf = nowhere, first: Sequence[str] = ()
+) -> tuple[Workload, ...]:
     """Return what a running gang cannot do without, under its own key, and its surplus.
 
     Work that is no gang with a minimum, or has no surplus, is one part: itself. Surplus comes by
-    pods, or by whole subgroups, those in front whose nodes come free first. Pods that have
-    finished are never surplus: nobody knows on which nodes they were. Nor are slices: which pods
-    of a domain make up one is known to nobody, so they stay or leave together.
+    pods, or by whole subgroups and slices, those in front whose nodes come free first. Pods that
+    have finished are never surplus: nobody knows on which nodes they were.
+
+    Args:
+        workload: a running gang.
+        domains_of: in which domain of its slices' level each node of a role lies. Where that is
+            not known of all of them, or some slice is not whole, none of the role is surplus.
+        first: nodes whose pods are surplus before others, in order.
     """
     if workload.admission is None or not may_lack_pods(workload):
         return (workload,)
     held = standing(replace(workload, reclaimable={}))
     kept = minima(workload, {a.pod_set: a.count for a in held})
     pod_sets = {pod_set.name: pod_set for pod_set in workload.pod_sets}
-    surplus = [
-        piece
-        for a in held
-        if a.pod_set in pod_sets and slice_size(pod_sets[a.pod_set]) == 1
-        for piece in _pieces(
-            a, pod_sets[a.pod_set], kept[a.pod_set], workload.reclaimable.get(a.pod_set, 0)
-        )
-    ]
+    surplus: list[Assignment] = []
+    for a in held:
+        if a.pod_set in pod_sets:
+            role, done = pod_sets[a.pod_set], workload.reclaimable.get(a.pod_set, 0)
+            turns = turns_of(role, a, domains_of, first)
+            surplus += _pieces(a, role, max(kept[a.pod_set], done), turns)
     if not surplus:
         return (workload,)
     return _core(workload, held, surplus), *_surplus(workload, surplus)
 
 
+def turns_of(
+    pod_set: PodSet, assignment: Assignment, domains_of: DomainsOf, first: Sequence[str] = ()
+) -> list[str] | None:
+    """Return the node of each pod of a role, who leaves first in front; whole slices in turn.
+
+    None where slices are not known to be whole.
+    """
+    nodes, size = assignment.nodes, slice_size(pod_set)
+    ahead = {node: nodes[node] for node in first if node in nodes}
+    rest = {node: pods for node, pods in nodes.items() if node not in ahead}
+    turns = [node for node, pods in ahead.items() for _ in range(pods)]
+    turns += in_turn(rest)
+    return turns if size == 1 else _by_slices(turns, domains_of(pod_set, assignment), size)
+
+
+def kept_in_slices(
+    pod_set: PodSet, assignment: Assignment, pods: int, domains_of: DomainsOf
+) -> dict[str, int] | None:
+    """Return where ``pods`` of a role stay when the others leave by whole slices.
+
+    None where the role has no slices, or they are not known to be whole.
+    """
+    turns = turns_of(pod_set, assignment, domains_of) if slice_size(pod_set) > 1 else None
+    if turns is None:
+        return None
+    left = Counter(turns[max(0, assignment.count - pods) :])
+    return dict(sorted(left.items()))
+
+
+def _by_slices(turns: Sequence[str], lies_in: Mapping[str, object], size: int) -> list[str] | None:
+    """Return the pods domain by domain, that of whoever leaves first in front."""
+    domains: dict[object, list[str]] = {}
+    for node in turns:
+        if node not in lies_in:
+            return None
+        domains.setdefault(lies_in[node], []).append(node)
+    if any(len(pods) % size for pods in domains.values()):
+        return None
+    return [node for pods in domains.values() for node in pods]
+
+
 def _pieces(
-    assignment: Assignment, pod_set: PodSet, kept: int, finished: int
+    assignment: Assignment, pod_set: PodSet, kept: int, turns: Sequence[str] | None
 ) -> Iterator[Assignment]:
     """Yield the surplus of one role, piece by piece, who leaves first in front."""
-    turns, left = in_turn(assignment.nodes), dict(assignment.nodes)
-    for size in _sizes(pod_set, max(kept, finished), assignment.count):
-        nodes = Counter(islice(turns, size if assignment.nodes else 0))
+    if turns is None:
+        return
+    left, gone = dict(assignment.nodes), 0
+    for size in _sizes(pod_set, kept, assignment.count):
+        nodes = Counter(turns[gone : gone + size])
+        gone += size
         yield replace(
             assignment,
             count=size,
@@ -81,7 +138,7 @@ def on_nodes(assignment: Assignment, names: Collection[str]) -> Assignment | Non
     return replace(assignment, count=sum(nodes.values()), nodes=nodes, devices=devices)
 
 
-def last_pods(assignment: Assignment, pods: int) -> Assignment:
+def with_pods(assignment: Assignment, pods: int) -> Assignment:
     """Return so many pods of an assignment, those that leave first."""
     nodes = Counter(islice(in_turn(assignment.nodes), pods if assignment.nodes else 0))
     return replace(
@@ -95,10 +152,10 @@ def last_pods(assignment: Assignment, pods: int) -> Assignment:
 def _sizes(pod_set: PodSet, kept: int, count: int) -> list[int]:
     """Return the sizes of the pieces above ``kept``, the last one to come in front.
 
-    A subgroup that has begun stays whole. What is left behind the last whole one goes with it:
-    else it could stay alone, and no count of pods would tell.
+    A subgroup or slice that has begun stays whole. What is left behind the last whole one goes
+    with it: else it could stay alone, and no count of pods would tell.
     """
-    size = pod_set.subgroups.size if pod_set.subgroups else 1
+    size = together_size(pod_set)
     starts = range(-(-kept // size) * size, count, size)
     sizes = [min(size, count - start) for start in reversed(starts)]
     if len(sizes) > 1 and sizes[0] < size:
@@ -182,8 +239,7 @@ class Parts:
 
     def learn(self, key: str, parts: tuple[Workload, ...]) -> None:
         """Note the parts of a gang, the one that makes it run first."""
-        if len(parts) > 1:
-            self._of[key] = parts
+        self._of[key] = parts
 
     def forget(self, key: str) -> tuple[Workload, ...]:
         """Forget a gang; return the parts that it had, or none where it had one."""
@@ -192,11 +248,6 @@ class Parts:
     def of(self, workload: Workload) -> tuple[Workload, ...]:
         """Return the parts of running work, the one without which it does not run first."""
         return self._of.get(workload.key, (workload,))
-
-    def take(self, part: Workload) -> None:
-        """Let a piece of surplus have left its gang for good."""
-        left = tuple(one for one in self._of[part.part_of] if one.key != part.key)
-        self._of[part.part_of] = left
 
     def go(self, part: Workload) -> list[Workload]:
         """Return who leaves with ``part``: a gang that goes takes its surplus along."""

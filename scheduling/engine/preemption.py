@@ -4,11 +4,11 @@ Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5)
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from scheduling.engine.books import Books, available, within
+from scheduling.engine.books import Books, within
 from scheduling.engine.candidates import (
     Attempt,
     Candidate,
@@ -17,6 +17,7 @@ from scheduling.engine.candidates import (
     Running,
     Selection,
 )
+from scheduling.engine.cutting import Cutting
 from scheduling.engine.domain_victims import by_domain, price
 from scheduling.engine.fair_preemption import FairPreemption
 from scheduling.engine.fairness import Regime
@@ -24,14 +25,13 @@ from scheduling.engine.flavors import Assigner, Option
 from scheduling.engine.giving_back import give_back
 from scheduling.engine.grades import Grade, Mode, Standing
 from scheduling.engine.profile import RECOMMENDED, Profile
-from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.prospects import Prospects
+from scheduling.engine.snapshot import Assignment, Workload
 from scheduling.engine.stage import SoonStage
 from scheduling.engine.tenure import safe_until
-from scheduling.engine.terms import BorrowWithinCohort, ReclaimWithinCohort, WithinClusterQueue
-from scheduling.engine.tree import QuotaKey, queue_key
+from scheduling.engine.tree import queue_key
 from scheduling.engine.ways import Way, Ways, levels
 
-MAX_COMBINATIONS = 16  # flavor combinations for which victims are looked for
 BEST = Grade(Mode.RECLAIM)
 
 
@@ -61,11 +61,13 @@ class Preemptor:
         assigner: Assigner,
         running: Running,
         regime: Regime,
+        cutting: Cutting,
         *,
         consumption: Callable[[Workload], float],
         profile: Profile = RECOMMENDED,
     ) -> None:
         self._books, self._assigner, self._running = books, assigner, running
+        self._cutting = cutting
         self._ledger, self._queues = books.soon.ledger, books.snapshot.cluster_queues
         self._profile, self.now = profile, books.snapshot.now
         queues = sorted(self._queues.items())
@@ -73,6 +75,7 @@ class Preemptor:
         self._consumption = consumption
         self._stage, self._regime = SoonStage(books), regime
         self._fair = FairPreemption(self._stage, regime)
+        self.prospects = Prospects(books, running, regime, self._fair)
         self._last = self._grounds_at(self.now)
         self.ways = Ways(assigner)
         self.trials = 0
@@ -93,17 +96,45 @@ class Preemptor:
             at: judge as it would be at that instant, if everything went on as it stands.
             ways: the flavors to look at, in order; default: all that the queue has.
 
+        Where gangs would have to go whole, or nobody can, though there is surplus, it is cut
+        anew: the pods on the nodes that the preemptor can use become the surplus.
+        """
+        queue = self._books.queue(workload)
+        if queue is None:
+            return None
+        every = tuple(self.ways.of(workload, queue) if ways is None else ways)
+        best = self._find(workload, protected, at, every)
+        if best is not None and all(victim.workload.part_of for victim in best.victims):
+            return best
+        for nodes in self._cutting.orders(workload, every):
+            with self._cutting.by(nodes):
+                other = self._find(workload, protected, at, every)
+            if other is not None and (best is None or self._is_cheaper(other, best)):
+                best = other
+        return best
+
+    def _is_cheaper(self, one: Rescue, other: Rescue) -> bool:
+        return price(one.victims, self.now) < price(other.victims, self.now)
+
+    def _find(
+        self,
+        workload: Workload,
+        protected: Collection[str],
+        at: float | None,
+        ways: Iterable[Way],
+    ) -> Rescue | None:
+        """Return the best way to make room with the surplus as it is cut.
+
         By default, only to take back lent quota beats evicting the queue's own work, then
         borrowing from nearby beats borrowing from afar; the queue may prefer otherwise
         (``FORMAT`` 5.5). Ties: the earlier way.
         """
         queue = self._books.queue(workload)
-        if queue is None:
-            return None
+        assert queue is not None
         grounds = self._grounds(self.now if at is None else at)
         preference = self._queues[queue.name].fungibility.preference
         best: Rescue | None = None
-        for attempt, way in self._attempts(workload, queue, ways):
+        for attempt, way in self.prospects.attempts(workload, queue, ways):
             rescue = self._for_flavors(attempt, way, protected, grounds)
             if rescue is None:
                 continue
@@ -166,65 +197,6 @@ class Preemptor:
             }
         )
 
-    def _attempts(
-        self, workload: Workload, queue: QuotaKey, ways: Iterable[Way] | None
-    ) -> Iterator[tuple[Attempt, Way]]:
-        """Yield the ways under which eviction may be tried at all, the first few of them."""
-        tried = 0
-        for way in self.ways.of(workload, queue) if ways is None else ways:
-            contested = self._contested(queue, way.usage)
-            if self._hopeful(workload, queue, way.usage, contested):
-                tried += 1
-                yield Attempt(workload, queue, way.usage, contested), way
-            if tried >= MAX_COMBINATIONS:
-                return
-
-    def may_help(self, workload: Workload, queue: QuotaKey, way: Way) -> bool:
-        """Return whether evictions might let the workload stand this way. Cost: O(columns)."""
-        return self._hopeful(workload, queue, way.usage, self._contested(queue, way.usage))
-
-    def _hopeful(
-        self,
-        workload: Workload,
-        queue: QuotaKey,
-        usage: Mapping[FlavorResource, int],
-        contested: frozenset[FlavorResource],
-    ) -> bool:
-        """Return whether victims can make room at all, before anybody is looked at.
-
-        The queue's own work may give enough. Others' work is out of reach unless the queue may
-        take it while borrowing, or has a better right to it, or gets within its own quota by
-        evicting its own work first. Eligibility is that of ``FORMAT`` 5.3.
-        """
-        rights, ledger = self._queues[queue.name].preemption, self._ledger
-        own = self._own(queue, rights.within_cluster_queue, workload.priority)
-        reclaims = rights.reclaim_within_cohort is not ReclaimWithinCohort.NEVER
-        if reclaims and self._regime.is_fair(queue):
-            least = {fr: amount - own.get(fr, 0) for fr, amount in usage.items()}
-            enough = own and all(least[fr] <= ledger.available(queue, fr) for fr in contested)
-            return bool(enough) or self._fair.may_help(queue, least, contested)
-        if rights.borrow_within_cohort is not BorrowWithinCohort.NEVER:
-            return True
-        top = ledger.height(ledger.root(queue))
-        enough, near = bool(own), reclaims and top > 0
-        for fr in contested:
-            amount, given = usage[fr], own.get(fr, 0)
-            if not self._entitled(queue, fr, amount):
-                return False
-            enough = enough and amount - given <= ledger.available(queue, fr)
-            near = near and ledger.borrow_level(queue, fr, max(0, amount - given)) < top
-        return enough or near
-
-    def _own(
-        self, queue: QuotaKey, policy: WithinClusterQueue, priority: int
-    ) -> Mapping[FlavorResource, int]:
-        """Return what the queue's own work that may have to go uses, at most."""
-        if policy is WithinClusterQueue.NEVER:
-            return {}
-        equals = policy is WithinClusterQueue.LOWER_OR_NEWER_EQUAL_PRIORITY
-        equals = equals or self._running.has_surplus(queue.name)
-        return self._running.up_to(queue.name, priority if equals else priority - 1)
-
     def _for_flavors(
         self, attempt: Attempt, way: Way, protected: Collection[str], grounds: Grounds
     ) -> Rescue | None:
@@ -278,22 +250,6 @@ class Preemptor:
         reclaims = all(victim.queue != attempt.queue for victim in victims)
         mode = Mode.RECLAIM if reclaims else Mode.PREEMPT
         return Standing(mode, levels([self._ledger], attempt.queue, way))
-
-    def _contested(
-        self, queue: QuotaKey, usage: Mapping[FlavorResource, int]
-    ) -> frozenset[FlavorResource]:
-        """Return the columns without enough quota; all of them if only nodes are missing."""
-        sides = self._books.coming
-        short = [fr for fr, amount in usage.items() if amount > available(sides, queue, fr)]
-        return frozenset(short) or frozenset(fr for fr, amount in usage.items() if amount)
-
-    def _entitled(self, queue: QuotaKey, fr: FlavorResource, amount: int) -> bool:
-        """Return whether nothing has to be borrowed from the root: own quota or a subtree's."""
-        ledger = self._ledger
-        if amount <= ledger.promised(queue, fr) or amount <= ledger.available(queue, fr):
-            return True
-        top = self._ledger.height(self._ledger.root(queue))
-        return self._ledger.borrow_level(queue, fr, amount) < top
 
     def _possible(self, attempt: Attempt, way: Way, candidates: Candidates) -> bool:
         """Return whether the gang would fit with every candidate gone: cheap way out."""

@@ -15,6 +15,7 @@ from scheduling.engine.candidates import Running
 from scheduling.engine.choosing import Chooser
 from scheduling.engine.claims import Claims
 from scheduling.engine.consolidation import Consolidator
+from scheduling.engine.cutting import Cutting
 from scheduling.engine.doors import Doors
 from scheduling.engine.expected import Waiting
 from scheduling.engine.explain import Explainer
@@ -27,7 +28,7 @@ from scheduling.engine.history import Past
 from scheduling.engine.lines import Lines, Walk
 from scheduling.engine.losses import Losses
 from scheduling.engine.newcomers import Newcomers
-from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by, split
+from scheduling.engine.parts import is_lacking, leaver, leaving_key, reduced_by
 from scheduling.engine.plan import Evict, Shrink
 from scheduling.engine.preemption import Preemptor
 from scheduling.engine.regrowth import Yields
@@ -57,6 +58,8 @@ class State:
         self.newcomers = Newcomers(self.books, self.assigner)
         self.consolidator = Consolidator(self.books, self.assigner, self.newcomers.reseating)
         self.running = Running(())
+        self._shapes = Shapes()
+        self.cutting = Cutting(self.books, self.running, self.intern)
         self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
         self.regime = Regime(platform, self.books.soon.ledger, self.past)
         tree = self.books.now.ledger.tree
@@ -66,6 +69,7 @@ class State:
             self.assigner,
             self.running,
             self.regime,
+            self.cutting,
             consumption=self.doors.consumption,
         )
         self.chooser = Chooser(self.books, self.assigner, self.preemptor)
@@ -91,7 +95,6 @@ class State:
         self._rests = Rests()
         self.lacking: set[str] = set()  # running gangs that ask for more pods than they hold
         self._starving: list[tuple[float, str]] = []  # when work of a queue has waited long
-        self._shapes = Shapes()
         self._smallest: dict[tuple[int, int | None], tuple[PodSet, ...]] = {}
         self._elastic: dict[tuple[int, int | None], bool] = {}
         for workload in snapshot.workloads:
@@ -242,21 +245,16 @@ class State:
         if not self.may_lack(workload):
             self.running.add(workload, self.books.charge(workload, held))
             return
-        whole = workload.key in self.losses
-        parts = [workload] if whole else [self.intern(part) for part in split(workload)]
-        if len(parts) == 1:
+        if workload.key in self.losses:
             self.running.add(workload, self.books.charge(workload, held))
         else:
-            self.books.parts.learn(workload.key, tuple(parts))
-            for part in parts:
-                self.running.add(part, self.books.charge(part, standing(part)))
+            self.cutting.add(workload)
         if is_lacking(workload):
             self.lacking.add(workload.key)
 
     def sink(self, workload: Workload) -> None:
         """Undo a :meth:`_rise`: nobody may take it any more."""
-        for part in self.books.parts.forget(workload.key) or (workload,):
-            self.running.remove(part)
+        self.cutting.remove(workload)
         self.lacking.discard(workload.key)
         self.losses.remove(workload.key)
 

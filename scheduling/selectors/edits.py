@@ -150,6 +150,8 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
     found = what_if(before, after)
     for code, keys in (
         ("EDIT_EVICTS", found.evicted),
+        ("EDIT_SHRINKS", found.shrunk),
+        ("EDIT_MOVES", found.moved),
         ("EDIT_SPARES", found.spared),
         ("EDIT_STARTS", found.starts),
         ("EDIT_KEEPS_WAITING", found.waits),
@@ -158,8 +160,7 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
             known = sorted(names.get(key, key) for key in keys)
             listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
             numbers: dict[str, str | int] = {"count": len(keys), "names": listed}
-            if code == "EDIT_EVICTS":
-                numbers |= _evictions(found, names)
+            numbers |= _losses(found, frozenset(keys), names)
             yield Diagnostic(code, "", "", numbers)
     for loan in found.loans[:NAMED]:
         yield Diagnostic(
@@ -176,12 +177,19 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
         )
 
 
-def _evictions(found: Difference, names: Mapping[str, str]) -> dict[str, str | int]:
-    """Return for whom work goes by the edit, and what is thrown away."""
-    preemptors = sorted({names.get(e.preemptor, e.preemptor) for e in found.evictions} - {""})
-    lost = sum(eviction.lost_gpu_hours for eviction in found.evictions)
+def _losses(
+    found: Difference, keys: frozenset[str], names: Mapping[str, str]
+) -> dict[str, str | int]:
+    """Return for whom these lose anything by the edit, how many pods, and what is thrown away."""
+    losses = [one for one in found.evictions if one.workload in keys]
+    if not losses:
+        return {}
+    preemptors = sorted({names.get(one.preemptor, one.preemptor) for one in losses} - {""})
+    lost = sum(one.lost_gpu_hours for one in losses)
     listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
     numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
+    if pods := sum(one.pods for one in losses):
+        numbers["pods"] = pods
     return numbers | {"preemptors": listed} if preemptors else numbers
 
 

@@ -73,7 +73,19 @@ def test_templates_speak_through_gettext(path: Path) -> None:
     text = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}|&\w+;|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
     words = re.findall(r">([^<>]*[A-Za-z]{2,}[^<>]*)<", text)
-    names = {"gpuplatform", "GPU", "GPUs", "CSV", "JSON", "YAML", "API", "REST", "UTC", "Esc", "Ctrl"}
+    names = {
+        "gpuplatform",
+        "GPU",
+        "GPUs",
+        "CSV",
+        "JSON",
+        "YAML",
+        "API",
+        "REST",
+        "UTC",
+        "Esc",
+        "Ctrl",
+    }
     spoken = [word.strip() for word in words if set(re.findall(r"[A-Za-z]{2,}", word)) - names]
     assert spoken == []
 

@@ -47,7 +47,10 @@ LISTS = {
     "/bills/": ("", "csv"),
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),
+    f"/bills/{MONTH}/summary/": ("", "csv", "json"),
     "/prices/": ("", "csv"),
+    "/mappings/": ("", "csv"),
+    "/api/v1/mappings/": ("",),
     "/audit/": ("", "csv"),
     "/account/": ("",),
     "/charts/quota-use/": ("",),
@@ -69,6 +72,8 @@ LISTS = {
 }
 LISTS_OF_ADMINS = {
     "/people/": ("", "csv"),
+    "/api/v1/mappings/unmatched/": ("",),
+    f"/bills/{MONTH}/close/": ("", "json"),
     "/sources/": ("", "csv"),
     f"/sources/{SOURCE}/": ("", "csv"),
     "/api/v1/sources/": ("",),

@@ -16,6 +16,7 @@ from django.utils import timezone
 from finops import billing
 from finops.ingest.configuring import save_source
 from finops.models import Coverage, Fetch
+from finops.models import Mapping as CostMapping
 from finops.sources.windows import day_window
 from finops.specs import SourceSpec
 from gpuplatform.common import audit
@@ -33,13 +34,15 @@ from queues.models import (
 )
 from scheduling.cycle import run_cycle
 from scheduling.engine.machines import GPU
-from scheduling.models import Node, Workload
+from scheduling.models import AdmissionCheck, CheckState, Node, Workload
 from scheduling.reconciler import reconcile
 from tests.finops.rows import JUNE, price
 from tests.scheduling.loop.world import FLAVOR, nodes, work
 
 MONTH = "2026-06"
 PRICE_ID = 990_001  # number of the first price, so that its address is known
+CHECK, GATE = "approval", "gates.example.com/review"
+MAPPING_ID = 990_101
 SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
@@ -91,8 +94,9 @@ def build(ada: User) -> None:
     _source(ada)
     Cohort.objects.create(name="commons")
     PriorityClass.objects.create(name="urgent", value=100)
-    for team in CODES:
+    for number, team in enumerate(CODES):
         _promises(team, ada)
+        _assign(team, MAPPING_ID + number)
 
 
 def run(clock: Any) -> None:
@@ -115,8 +119,24 @@ def run(clock: Any) -> None:
         _submit(team, "waiting", flavor, 4)
     clock.shift(HOUR)
     _settle()
+    AdmissionCheck.objects.create(name=CHECK, kind="manual")
+    Workload.objects.filter(pk=uid("datos", "running")).update(gates=[GATE])
+    CheckState.objects.create(workload_id=uid("datos", "running"), check_name=CHECK)
     clock.shift(20 * HOUR)
     billing.rebuild_draft(MONTH, now=timezone.now())
+
+
+def _assign(team: str, pk: int) -> None:
+    """Say whose the team of LiteLLM is that has the team's word."""
+    CostMapping.objects.create(
+        pk=pk,
+        kind="litellm_team",
+        identity=str(pk),
+        value=word(team, "shown"),
+        team=Team.objects.get(name=team),
+        valid_from=JUNE,
+        created_at=JUNE,
+    )
 
 
 def _machines() -> None:
