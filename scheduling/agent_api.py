@@ -19,7 +19,6 @@ from queues.models import User
 from scheduling.agent_body import read_batch, read_hello
 from scheduling.agent_examples import DESIRED, HELLO, HELLO_ANSWER, RECEIPT, REPORTS
 from scheduling.agent_reports import MOST_REPORTS, take_reports
-from scheduling.agents import forget_agent, greet, note_asked, own_agent
 from scheduling.agent_serializers import (
     AgentHelloAnswer,
     AgentHelloInput,
@@ -28,8 +27,10 @@ from scheduling.agent_serializers import (
     AgentReportsInput,
     DesiredAnswer,
 )
+from scheduling.agents import forget_agent, greet, note_asked, own_agent
 from scheduling.selectors.agents import agent_rows, desired_of
 
+LONGEST = 9  # digits of an epoch
 EPOCH = OpenApiParameter("epoch", int, required=True, description="The epoch of the agent.")
 
 
@@ -38,7 +39,7 @@ class AgentDoor(CheckedView):
 
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
-    scopes = {"GET": "cluster:agent", "POST": "cluster:agent"}
+    scopes = {"POST": "cluster:agent"}
 
     def driver(self, request: Request) -> User:
         """Return who drives machines; 403 for everybody else."""
@@ -97,9 +98,11 @@ class AgentReportsView(AgentDoor):
 
 
 class AgentDesiredView(AgentDoor):
-    """``GET /api/v1/agent/<name>/desired/``: what should run on its nodes, and what should stop."""
+    """``GET /api/v1/agent/<name>/desired/``: what should run on its nodes."""
 
-    parameters = {"GET": ("epoch",)}
+    scopes = {"GET": "cluster:agent"}
+    # Of every method: who asks by a wrong one is told that, and nothing about parameters.
+    parameters = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), ("epoch",))
 
     @extend_schema(
         operation_id="agent_desired",
@@ -125,7 +128,7 @@ def _tag(desired: dict[str, Any]) -> str:
 
 def _epoch(request: Request) -> int:
     text = request.query_params.get("epoch", "")
-    if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= 9):
+    if not (text.isascii() and text.isdecimal() and 1 <= len(text) <= LONGEST):
         raise ValidationError({"epoch": [_("It is the number that hello has answered.")]})
     return int(text)
 

@@ -5,10 +5,8 @@ Shape only: what a report may say about the world is for ``scheduling.agents`` t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence

@@ -76,9 +76,7 @@ class Receipt:
 
 
 @transaction.atomic
-def take_reports(
-    name: str, epoch: int, reports: Sequence[Report], *, actor: User
-) -> Receipt:
+def take_reports(name: str, epoch: int, reports: Sequence[Report], *, actor: User) -> Receipt:
     """Take a batch of reports, whole or not at all; an empty one says that the agent lives.
 
     Raises:
@@ -126,9 +124,7 @@ def _take(agent: Agent, report: Report, known: "_Known", path: str, actor: User)
             return known.note(report, path)
 
 
-def _take_node(
-    agent: Agent, report: Report, known: "_Known", path: str, actor: User
-) -> bool:
+def _take_node(agent: Agent, report: Report, known: "_Known", path: str, actor: User) -> bool:
     spec = report.node
     assert spec is not None
     known.refuse_foreign(spec.name, f"{path}.node.name")
@@ -147,9 +143,7 @@ def _take_node(
     return True
 
 
-def _take_node_gone(
-    agent: Agent, report: Report, known: "_Known", path: str, actor: User
-) -> bool:
+def _take_node_gone(agent: Agent, report: Report, known: "_Known", path: str, actor: User) -> bool:
     known.refuse_foreign(report.name, f"{path}.name")
     if not AgentNode.objects.filter(agent=agent, name=report.name).delete()[0]:
         return False
@@ -179,7 +173,7 @@ class _Known:
         self._changed: dict[MemberName, MemberState] = {}
         rows = MemberState.objects.filter(admission__in=admissions, node__in=nodes)
         for row in rows.order_by("id"):
-            self._states[_slot_of(row)] = row
+            self._states[row.place] = row
 
     def _read_room(self) -> Mapping[tuple[Any, str, str], int]:
         """Return how many pods of a workload's pod set stand on a node, those leaving too."""
@@ -252,11 +246,6 @@ class _Known:
         """Write the members that have changed."""
         for row in self._changed.values():
             row.save()
-
-
-def _slot_of(row: MemberState) -> Slot:
-    name = MemberName.of(row.admission_id, row.attempt, row.pod_set, row.node, row.slot)
-    return name.slot
 
 
 def _tell(row: MemberState, report: Report, at: datetime) -> bool:

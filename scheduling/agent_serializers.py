@@ -56,7 +56,9 @@ class AgentReportsInput(serializers.Serializer[Any]):
     """Reports of one epoch, numbered without a gap; none at all is a heartbeat."""
 
     epoch = serializers.IntegerField(min_value=1)
-    reports = AgentReportInput(many=True, required=False, max_length=MOST_REPORTS)
+    reports = serializers.ListField(
+        child=AgentReportInput(), required=False, max_length=MOST_REPORTS
+    )
 
 
 class AgentReceiptAnswer(serializers.Serializer[Any]):

@@ -1,12 +1,8 @@
 """Who drives machines: agents that come, go on, fall silent, come back, and are forgotten."""
 
 import logging
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -19,11 +15,8 @@ from gpuplatform.common.wakeup import request_cycle
 from queues.models import User
 from queues.rules.words import check_name
 from queues.services.writing import Edit, refuse
-from scheduling.models import Admission, Agent, AgentNode, Alert, MemberState, Node, Placement
-from scheduling.models.agents import RELEASED
-from scheduling.muster import MemberName, Slot
-from scheduling.services import delete_node, describe_node, save_node
-from scheduling.specs import NodeSpec
+from scheduling.models import Agent, Alert, Node
+from scheduling.services import describe_node
 
 logger = logging.getLogger(__name__)
 SILENT = "AGENT_SILENT"
@@ -119,7 +112,9 @@ def not_found(path: str) -> Problem:
 
 def _stale_epoch(epoch: int, agent: Agent) -> Rejected:
     numbers = {"epoch": epoch, "current": agent.epoch}
-    return Rejected([Diagnostic("STALE_EPOCH", f"Agent/{agent.name}", "epoch", numbers).as_problem()])
+    return Rejected(
+        [Diagnostic("STALE_EPOCH", f"Agent/{agent.name}", "epoch", numbers).as_problem()]
+    )
 
 
 # ---- silence -----------------------------------------------------------------------------------
@@ -179,5 +174,3 @@ def _set_ready(names: Iterable[str], ready: frozenset[str], why: str) -> None:
             edit, before = Edit(Node, row.name, None, why), describe_node(row)
             after = describe_node(edit.update(row, {"ready": row.name in ready}))
             edit.note("updated", before, after)
-
-

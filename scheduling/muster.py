@@ -5,11 +5,18 @@ Pods that were taken from a gang that runs on are the last ones of their node: t
 gang's admission, with the slots above those that it keeps.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scheduling.members import Member
+
+_NAME = re.compile(
+    r"(?P<admission>[1-9]\d{0,17})\.(?P<attempt>[1-9]\d{0,8})\.(?P<pod_set>[^@]{1,253})"
+    r"\.(?P<slot>0|[1-9]\d{0,8})\.(?P<serial>[1-9]\d{0,8})@(?P<node>[^@]{1,253})",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -34,33 +41,18 @@ class MemberName:
         return f"{head}.{member.slot}.{self.serial}@{member.node}"
 
     @classmethod
-    def of(
-        cls, admission: int, attempt: int, pod_set: str, node: str, slot: int, serial: int = 1
-    ) -> "MemberName":
-        """Return the name of the member in this place."""
-        return cls(Slot(admission, attempt, Member(pod_set, node, slot)), serial)
-
-    @classmethod
     def parse(cls, text: str) -> "MemberName":
         """Return the member that ``text`` names.
 
         Raises:
             ValueError: no member is called so.
         """
-        head, at, node = text.partition("@")
-        parts = head.split(".")
-        numbers = [*parts[:2], *parts[-2:]]
-        if not (at and node and len(parts) >= 5 and all(_is_number(n) for n in numbers)):
+        found = _NAME.fullmatch(text)
+        if found is None:
             raise ValueError(text)
-        admission, attempt, slot, serial = map(int, numbers)
-        pod_set = ".".join(parts[2:-2])
-        if not (pod_set and admission and attempt and serial):
-            raise ValueError(text)
-        return cls(Slot(admission, attempt, Member(pod_set, node, slot)), serial)
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 9 and str(int(text)) == text
+        member = Member(found["pod_set"], found["node"], int(found["slot"]))
+        slot = Slot(int(found["admission"]), int(found["attempt"]), member)
+        return cls(slot, int(found["serial"]))
 
 
 @dataclass(frozen=True, slots=True)

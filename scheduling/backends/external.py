@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from scheduling.backends.base import End, Gang, MemberEnd, Sighting
-from scheduling.members import Member
 from scheduling.models import AgentNode, MemberState, Node
 from scheduling.models.agents import RELEASED
 from scheduling.muster import Lot, Slot, muster
@@ -47,7 +46,7 @@ def _sight_all(
     latest: dict[Slot, MemberState] = {}
     present: defaultdict[int, list[MemberState]] = defaultdict(list)
     for row in states:
-        latest[slot_of(row)] = row  # the newest serial comes last
+        latest[row.place] = row  # the newest serial comes last
         if row.gone_at is None:
             present[row.admission_id].append(row)
     look = _Look(latest, present, driven, now)
@@ -62,11 +61,6 @@ def _sight_all(
 def _lot(gang: Gang) -> Lot:
     pods = [(part.pod_set, part.node, part.count) for part in gang.pods]
     return Lot(gang.admission, gang.attempt, gang.evicted_at is not None, pods, gang.part_of)
-
-
-def slot_of(row: MemberState) -> Slot:
-    """Return the room that a member takes."""
-    return Slot(row.admission_id, row.attempt, Member(row.pod_set, row.node, row.slot))
 
 
 class _Look:
@@ -97,9 +91,7 @@ class _Look:
             checkpoint_at=max((r.checkpoint_at for r in told if r.checkpoint_at), default=None),
         )
 
-    def _unready_since(
-        self, gang: Gang, rows: Sequence[MemberState | None]
-    ) -> datetime | None:
+    def _unready_since(self, gang: Gang, rows: Sequence[MemberState | None]) -> datetime | None:
         """Return since when not all of a started gang are ready, those that are over aside."""
         wanting = [row for row in rows if row is None or not (_is_ready(row) or _is_over(row))]
         if not wanting:
@@ -152,5 +144,4 @@ def _is_over(row: MemberState) -> bool:
 
 def _end(row: MemberState) -> MemberEnd:
     assert row.gone_at is not None
-    member = Member(row.pod_set, row.node, row.slot)
-    return MemberEnd(member, End(row.end), row.gone_at, row.exit_code, row.why)
+    return MemberEnd(row.place.member, End(row.end), row.gone_at, row.exit_code, row.why)

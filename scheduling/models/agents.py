@@ -5,8 +5,9 @@ from django.db import models
 
 from gpuplatform.common import clock
 from queues.models.fields import NameField
-from scheduling.members import End
+from scheduling.members import End, Member
 from scheduling.models.placements import Admission
+from scheduling.muster import MemberName, Slot
 
 RELEASED = "released"  # gone because it was asked to, or was never there
 
@@ -94,10 +95,14 @@ class MemberState(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["node"], condition=models.Q(gone_at=None), name="members_by_node"
-            )
+            models.Index(fields=["node"], condition=models.Q(gone_at=None), name="members_by_node")
         ]
 
     def __str__(self) -> str:
-        return f"{self.pod_set} {self.slot} on {self.node}"
+        return str(MemberName(self.place, self.serial))
+
+    @property
+    def place(self) -> Slot:
+        """Return the room that the member takes."""
+        member = Member(self.pod_set, self.node, self.slot)
+        return Slot(self.admission_id, self.attempt, member)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Prefetch, Q
+from django.utils.translation import gettext, ngettext
 
 from scheduling.containers import COMMAND, container_of
 from scheduling.engine.machines import GPU
@@ -74,15 +75,13 @@ def _read(own: frozenset[str]) -> _Yard:
     for placement in Placement.objects.filter(admission__in=admissions).order_by("id"):
         placements[placement.admission_id].append(placement)
     here = Q(node__in=own, gone_at=None)
-    states = list(
-        MemberState.objects.filter(Q(admission__in=admissions) | here).order_by("id")
-    )
+    states = list(MemberState.objects.filter(Q(admission__in=admissions) | here).order_by("id"))
     away = {row.node for row in states if row.gone_at is None} - own
     known = own | set(Node.objects.filter(name__in=away).values_list("name", flat=True))
     return _Yard(
         admissions=admissions,
         placements=placements,
-        latest={slot_of(row): row for row in states},
+        latest={row.place: row for row in states},
         present=[row for row in states if row.gone_at is None],
         known=frozenset(known),
         slots=muster(_lots(admissions, placements)),
@@ -103,12 +102,6 @@ def _lots(
             [(part.pod_set, part.node, part.count) for part in placed],
             wholes.get(row.workload_id) if row.is_part else None,
         )
-
-
-def slot_of(row: MemberState) -> Slot:
-    """Return the room that a member takes."""
-    place = row.admission_id, row.attempt, row.pod_set, row.node, row.slot
-    return MemberName.of(*place).slot
 
 
 def _to_run(yard: _Yard, admission: Admission, own: frozenset[str]) -> list[dict[str, Any]]:
@@ -190,7 +183,7 @@ def _to_stop(yard: _Yard, own: frozenset[str]) -> list[dict[str, Any]]:
                 serial = row.serial if row else 1
                 leaving[MemberName(slot, serial)] = yard.admissions[pk].workload.grace_s
     for row in yard.present:
-        name = MemberName(slot_of(row), row.serial)
+        name = MemberName(row.place, row.serial)
         if row.node in own and name.slot not in standing and name not in leaving:
             held = yard.admissions.get(row.admission_id)
             leaving[name] = held.workload.grace_s if held else 0
@@ -242,6 +235,19 @@ def agent_rows() -> list[AgentRow]:
         names = tuple(node.name for node in agent.nodes.all())
         rows.append(AgentRow(agent, names, sum(members.get(name, 0) for name in names)))
     return rows
+
+
+def agents_sentence(rows: Sequence[AgentRow]) -> str:
+    """Say whether all agents are heard of."""
+    if not rows:
+        return gettext("No agent has said hello yet")
+    silent = [row.agent.name for row in rows if row.is_silent]
+    if silent:
+        words = {"names": ", ".join(silent[:3]), "n": len(silent)}
+        told = ngettext("%(names)s is silent", "%(n)d agents are silent: %(names)s", len(silent))
+        return told % words
+    words = {"n": len(rows)}
+    return ngettext("The agent is heard of", "All %(n)d agents are heard of", len(rows)) % words
 
 
 def agent_cells(rows: Iterable[AgentRow]) -> Iterable[dict[str, Any]]:
