@@ -176,4 +176,11 @@ def test_a_gang_of_real_processes_lives_through_killed_members_agents_and_worker
         " FROM scheduling_usageinterval WHERE resource = %s",
         GPU,
     )
-    assert seconds > 0
+    stack.manage("rebuild_bills")
+    billed = stack.rows(
+        "SELECT quantity, amount, unit_price FROM finops_billline"
+        " WHERE cluster_queue = 'cq' AND unit = 'gpu_hours' AND origin = 'direct'"
+    )
+    hours = sum(row["quantity"] for row in billed)
+    assert float(hours) == pytest.approx(float(seconds) / 3600, rel=1e-3)
+    assert float(sum(row["amount"] for row in billed)) == pytest.approx(float(hours) * 3600, abs=1)
