@@ -15,11 +15,10 @@ from gpuplatform.common.wakeup import request_cycle
 from queues.models import User
 from queues.rules.words import check_name
 from queues.services.writing import Edit, refuse
-from scheduling.models import Agent, Alert, Node
+from scheduling.models import Agent, Node
 from scheduling.services import describe_node
 
 logger = logging.getLogger(__name__)
-SILENT = "AGENT_SILENT"
 
 
 # ---- who it is ---------------------------------------------------------------------------------
@@ -93,7 +92,6 @@ def forget_agent(name: str, *, actor: User, reason: str = "") -> None:
         raise Rejected([not_found("name")])
     names = list(agent.nodes.values_list("name", flat=True))
     _set_ready(names, frozenset(), "its agent was forgotten")
-    _clear(agent)
     agent.delete()
     before = {"epoch": agent.epoch, "nodes": names}
     audit.record(actor, "agent.deleted", ("Agent", name), before=before, reason=reason)
@@ -139,14 +137,7 @@ def _silence(pk: int, edge: datetime, now: datetime) -> bool:
     agent.save(update_fields=["silent_since"])
     names = list(agent.nodes.values_list("name", flat=True))
     _set_ready(names, frozenset(), "its agent is silent")
-    facts = {"agent": agent.name, "since": agent.heard_at.isoformat(), "nodes": len(names)}
-    Alert.objects.get_or_create(
-        code=SILENT,
-        subject=f"Agent/{agent.name}",
-        key="",
-        cleared_at=None,
-        defaults={"facts": facts, "raised_at": now},
-    )
+    request_cycle("agent", agent.name)
     logger.warning("agent %s is silent since %s", agent, agent.heard_at)
     return True
 
@@ -156,15 +147,9 @@ def note_alive(agent: Agent) -> None:
     if agent.silent_since is not None:
         told = dict(agent.nodes.values_list("name", "ready"))
         _set_ready(told, frozenset(n for n, ready in told.items() if ready), "its agent is back")
-        _clear(agent)
         logger.info("agent %s is back", agent)
     agent.heard_at, agent.silent_since = clock.now(), None
     agent.save(update_fields=["heard_at", "silent_since"])
-
-
-def _clear(agent: Agent) -> None:
-    standing = Alert.objects.filter(code=SILENT, subject=f"Agent/{agent.name}", cleared_at=None)
-    standing.update(cleared_at=clock.now())
 
 
 def _set_ready(names: Iterable[str], ready: frozenset[str], why: str) -> None:

@@ -11,6 +11,7 @@ from scheduling.agent_api import (
 )
 from scheduling.api import (
     AlertsView,
+    AvailabilityView,
     FragmentsView,
     NodesView,
     NodeView,
@@ -47,5 +48,6 @@ urlpatterns: list[URLPattern] = [
     path("agents/", AgentsView.as_view(), name="api-agents"),
     path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
+    path("availability/", AvailabilityView.as_view(), name="api-availability"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]
