@@ -68,6 +68,7 @@ class Agent:
             self.processes.signal(kept.pid, kept.begun, signal.SIGKILL)
             del self.memory.members[kept.member]
             self._give_up(kept.member, "lost", why="its agent was stopped")
+        self.processes.close()
         self._report()
 
     def _lives(self, kept: Kept) -> bool:

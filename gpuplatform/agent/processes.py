@@ -82,9 +82,15 @@ class Processes:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, number)
 
+    def close(self) -> None:
+        """Wait for the processes that were started here and have been told to end."""
+        for child in self._children.values():
+            child.wait()
+
     def forget(self, member: str, pid: int) -> None:
         """Drop what is left of a member that is over; its log stays."""
-        self._children.pop(pid, None)
+        if child := self._children.pop(pid, None):
+            child.wait()  # it is dead, and now off the list of processes, too
         self._file(member, "exit").unlink(missing_ok=True)
 
     def _file(self, member: str, kind: str) -> Path:
