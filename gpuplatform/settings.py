@@ -274,7 +274,12 @@ SOURCE_SECRETS = {
     for name, value in os.environ.items()
     if re.fullmatch(r"SOURCE_[A-Z0-9_]+_(TOKEN|USER|PASSWORD|DSN)", name) and value
 }
+# Where admitted work runs: nowhere (simulated), or on the machines of agents (external).
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
+# The nodes of an agent of which nothing was heard for so long count as not ready; how often an
+# agent is told to ask what it should run.
+AGENT_SILENT_AFTER_S = float(env("AGENT_SILENT_AFTER_S", "60"))
+AGENT_POLL_S = float(env("AGENT_POLL_S", "2"))
 CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()

@@ -79,6 +79,11 @@ class Actor:
         return self.has_role(Role.ADMIN) and self.has_scope("workloads:admin")
 
     @property
+    def may_drive(self) -> bool:
+        """Return whether machines may be reported and members started, as an agent does."""
+        return self.has_role(Role.ADMIN) and self.has_scope("cluster:agent")
+
+    @property
     def may_leave_quota(self) -> bool:
         """Return whether work may be submitted that names no queue: nothing bounds it."""
         return self.has_role(Role.ADMIN) and self.has_scope("workloads:submit")

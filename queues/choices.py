@@ -128,7 +128,8 @@ class PriorityKind(models.TextChoices):
     POD = "pod", _("pod")
 
 
-# What a token may do; ``admin`` includes all others. Source: ``product.md`` 2, Auth.
+# What a token may do; ``admin`` includes all others. Source: ``product.md`` 2, Auth;
+# ``cluster:agent`` drives machines and opens nothing else.
 SCOPES = (
     "read",
     "workloads:submit",
@@ -137,5 +138,6 @@ SCOPES = (
     "cost:read",
     "cost:close",
     "audit:read",
+    "cluster:agent",
     "admin",
 )

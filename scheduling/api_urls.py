@@ -2,6 +2,13 @@
 
 from django.urls import URLPattern, path
 
+from scheduling.agent_api import (
+    AgentDesiredView,
+    AgentHelloView,
+    AgentReportsView,
+    AgentsView,
+    AgentView,
+)
 from scheduling.api import (
     AlertsView,
     AvailabilityView,
@@ -35,6 +42,11 @@ urlpatterns: list[URLPattern] = [
     path("admission-checks/<str:name>/", AdmissionCheckView.as_view(), name="api-admission-check"),
     path("nodes/", NodesView.as_view(), name="api-nodes"),
     path("nodes/<str:name>/", NodeView.as_view(), name="api-node"),
+    path("agent/<str:name>/hello/", AgentHelloView.as_view(), name="api-agent-hello"),
+    path("agent/<str:name>/reports/", AgentReportsView.as_view(), name="api-agent-reports"),
+    path("agent/<str:name>/desired/", AgentDesiredView.as_view(), name="api-agent-desired"),
+    path("agents/", AgentsView.as_view(), name="api-agents"),
+    path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("availability/", AvailabilityView.as_view(), name="api-availability"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),

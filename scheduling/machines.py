@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from gpuplatform.common import clock
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
@@ -17,7 +18,7 @@ from queues.access import Actor, actor_of, require
 from queues.models import User
 from scheduling import charts, services
 from scheduling.forms import ReasonForm
-from scheduling.selectors import findings, flavors, fragments, nodes, reservations
+from scheduling.selectors import agents, findings, flavors, fragments, nodes, reservations
 from scheduling.selectors.devices import device_rows
 from scheduling.specs import NodeRemoval, NodeSpec
 
@@ -33,6 +34,7 @@ def nodes_page(request: HttpRequest) -> HttpResponse:
         return rows_response(request, "nodes", nodes.NODE_COLUMNS, nodes.node_cells(rows))
     pieces = fragments.read_fragments()
     context = {
+        "actor": actor,
         "rows": rows,
         "blocks": nodes.blocks_of(rows),
         "legend": nodes.legend_of(rows),
@@ -128,6 +130,18 @@ def _operate(
 def _done(request: HttpRequest, words: str, name: str, page: tuple[str, ...]) -> HttpResponse:
     messages.success(request, words % {"name": name})
     return redirect(*page)
+
+
+@require_safe
+@require(lambda actor: actor.sees_everything)
+def agents_page(request: HttpRequest) -> HttpResponse:
+    """Show who drives machines: when something was heard of whom, and what each of them owns."""
+    rows = agents.agent_rows()
+    if wanted_format(request):
+        cells = agents.agent_cells(rows)
+        return rows_response(request, "agents", agents.AGENT_COLUMNS, cells)
+    context = {"rows": rows, "sentence": agents.agents_sentence(rows), "now": clock.now()}
+    return render(request, "scheduling/agents.html", context)
 
 
 # ---- how usable what is free is ----------------------------------------------------------------

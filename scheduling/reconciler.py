@@ -13,7 +13,7 @@ from django.conf import settings
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.wakeup import request_cycle
-from scheduling import lifecycle, meter, moves, persist, upkeep
+from scheduling import agents, lifecycle, meter, moves, persist, upkeep
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
 from scheduling.backends.simulated import PREFIX
@@ -73,6 +73,8 @@ def reconcile(now: datetime | None = None, holder: str | None = None) -> Reconci
     which it happened, however late it was noticed.
     """
     now = now or clock.now()
+    if settings.CLUSTER_BACKEND == "external":
+        agents.note_silence(now)
     look = _look(now)
     if not (_has_news(look) or _on_lost_nodes(look) or upkeep.is_due(look.held, now)):
         return ReconcileReport(look_again_at=upkeep.look_again_at(look.held, now))
@@ -110,6 +112,7 @@ def _gangs(rows: Iterable[Admission], placements: Iterable[Placement]) -> dict[i
             begun_at=row.begun_at,
             grace_s=row.workload.grace_s,
             part_of=whole.get(row.workload_id) if row.is_part else None,
+            unready_since=row.unready_since,
             hints=_hints(row.workload.annotations),
         )
         for row in rows

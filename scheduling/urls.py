@@ -30,6 +30,7 @@ urlpatterns = [
         life_views.admission_check_delete,
         name="admission-check-delete",
     ),
+    path("agents/", machines.agents_page, name="agents"),
     path("nodes/", machines.nodes_page, name="nodes"),
     path("nodes/<name:name>/", machines.node_page, name="node"),
     path("nodes/<name:name>/delete/", machines.node_delete, name="node-delete"),

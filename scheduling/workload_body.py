@@ -48,7 +48,7 @@ def read_workload(body: Any) -> WorkloadSpec:
     fields, found = _opened(body, "Workload")
     spec = _workload(fields)
     fields.close()
-    problems = [_problem(finding) for finding in found if _refuses(finding)]
+    problems = [problem_of(finding) for finding in found if _refuses(finding)]
     if problems:
         raise Rejected(problems)
     return spec
@@ -65,7 +65,7 @@ def read_node_change(body: Any) -> NodeChange:
         fields.report("REQUIRED", "schedulable")
     change = NodeChange(fields.flag("schedulable"), fields.text("reason")[:REASON_LENGTH])
     fields.close()
-    if problems := [_problem(finding) for finding in found]:
+    if problems := [problem_of(finding) for finding in found]:
         raise Rejected(problems)
     return change
 
@@ -79,7 +79,7 @@ def read_change(body: Any) -> WorkloadChange:
     fields, found = _opened(body, "Workload")
     change = WorkloadChange(
         tuple(_pod_set_change(row) for row in fields.children("pod_sets")),
-        _instant(fields, "last_checkpoint_at"),
+        instant_of(fields, "last_checkpoint_at"),
         fields.flag("active") if "active" in fields else None,
         tuple(dict.fromkeys(fields.texts("admission_gates")))
         if "admission_gates" in fields
@@ -90,7 +90,7 @@ def read_change(body: Any) -> WorkloadChange:
     asks = replace(change, reason="") != WorkloadChange()
     if not asks and not any(_refuses(finding) for finding in found):
         fields.report("REQUIRED", "pod_sets")  # or a checkpoint: one of the two is asked for
-    problems = [_problem(finding) for finding in found if _refuses(finding)]
+    problems = [problem_of(finding) for finding in found if _refuses(finding)]
     if problems:
         raise Rejected(problems)
     return change
@@ -104,7 +104,8 @@ def _pod_set_change(row: Fields) -> PodSetChange:
     return change
 
 
-def _instant(fields: Fields, key: str) -> datetime | None:
+def instant_of(fields: Fields, key: str) -> datetime | None:
+    """Return an instant with its time zone; None where it is absent or reported as wrong."""
     text = fields.text(key)
     if not text:
         return None
@@ -123,7 +124,8 @@ def _refuses(finding: Diagnostic) -> bool:
     return finding.is_error or finding.code == "UNKNOWN_FIELD"
 
 
-def _problem(finding: Diagnostic) -> Problem:
+def problem_of(finding: Diagnostic) -> Problem:
+    """Return a finding as something to correct; what is not known here is an error."""
     if finding.code == "UNKNOWN_FIELD":
         words = _("There is no field {path} here.").format(path=finding.path[:80])
         return Problem(finding.path, finding.code, words, finding.numbers)
@@ -235,7 +237,7 @@ def read_checkpoint(body: Any) -> datetime | None:
         Rejected: wrong types or unknown fields.
     """
     fields, found = _opened(body, "Checkpoint")
-    at = _instant(fields, "at")
+    at = instant_of(fields, "at")
     _finished(fields, found)
     return at
 
@@ -287,5 +289,5 @@ def _opened(body: Any, subject: str) -> tuple[Fields, list[Diagnostic]]:
 
 def _finished(fields: Fields, found: list[Diagnostic]) -> None:
     fields.close()
-    if problems := [_problem(finding) for finding in found if _refuses(finding)]:
+    if problems := [problem_of(finding) for finding in found if _refuses(finding)]:
         raise Rejected(problems)

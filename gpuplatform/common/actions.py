@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 NOUNS: Mapping[str, str | Promise] = {
     "budget": _("Budget"),
+    "agent": _("Agent"),
     "cluster_queue": _("Queue"),
     "cohort": _("Cohort"),
     "local_queue": _("Local queue"),
@@ -22,6 +23,7 @@ NOUNS: Mapping[str, str | Promise] = {
     "admission_check": _("Admission check"),
 }
 VERBS: Mapping[str, str | Promise] = {
+    "began": _("%(noun)s began anew"),
     "cancelled": _("%(noun)s cancelled"),
     "deactivated": _("%(noun)s deactivated"),
     "reactivated": _("%(noun)s reactivated"),

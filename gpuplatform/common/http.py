@@ -36,6 +36,8 @@ STATUS_OF = {
     "name_taken": HTTPStatus.CONFLICT,
     "already_finished": HTTPStatus.CONFLICT,
     "in_use": HTTPStatus.CONFLICT,
+    "STALE_EPOCH": HTTPStatus.CONFLICT,
+    "SEQUENCE_GAP": HTTPStatus.CONFLICT,
     "not_found": HTTPStatus.NOT_FOUND,
     "NOT_ALLOWED": HTTPStatus.FORBIDDEN,
     "NOT_YOUR_TEAM": HTTPStatus.FORBIDDEN,

@@ -74,7 +74,7 @@ RAIL = (
     RailItem("queues", _("Queues"), "queues", "q", also=("/cohorts/",)),
     RailItem("workloads", _("Workloads"), "workloads", "w"),
     RailItem("submit", _("Submit"), "submit", "s", "submit"),
-    RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/")),
+    RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),

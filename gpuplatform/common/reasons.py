@@ -13,6 +13,7 @@ from typing import Any
 
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
+from gpuplatform.common.reasons_agents import AGENTS
 from gpuplatform.common.reasons_checks import PRICES, WORKLOADS
 from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_devices import DEVICES
@@ -187,6 +188,7 @@ REGISTRY: dict[str, Reason] = {
     **PROMISES,
     **PRICES,
     **FACTS,
+    **AGENTS,
     **SOURCES,
     **RULES,
     **PROTOCOL,

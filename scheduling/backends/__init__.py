@@ -6,6 +6,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from scheduling.backends.base import ClusterBackend
+from scheduling.backends.external import ExternalBackend
 from scheduling.backends.simulated import SimulatedBackend
 
 
@@ -17,4 +18,6 @@ def backend_at(now: datetime) -> ClusterBackend:
     """
     if settings.CLUSTER_BACKEND == "simulated":
         return SimulatedBackend(now)
+    if settings.CLUSTER_BACKEND == "external":
+        return ExternalBackend(now)
     raise ImproperlyConfigured(f"unknown CLUSTER_BACKEND {settings.CLUSTER_BACKEND!r}")

@@ -42,7 +42,8 @@ class Gang:
 
     ``attempt``: which run of it, from 1; members of an earlier one should be gone.
     ``begun_at``: since when the attempt may start; None: since ``admitted_at``.
-    ``started_at``: when all members of this attempt were ready, as far as the platform knows.
+    ``started_at``: when all members of this attempt were ready, as far as the platform knows;
+    ``unready_since``: since when they no longer are.
     ``evicted_at`` set: its pods should be gone, each within ``grace_s`` of being asked to stop.
     ``part_of``: the admission of the gang from which these pods were taken, which runs on with
     fewer pods; None: a gang of its own.
@@ -61,6 +62,7 @@ class Gang:
     begun_at: datetime | None = None
     grace_s: int = GRACE_S
     part_of: int | None = None
+    unready_since: datetime | None = None
     hints: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -1,5 +1,6 @@
 """Tables of what runs."""
 
+from scheduling.models.agents import Agent, AgentNode, MemberState
 from scheduling.models.alerts import Alert
 from scheduling.models.checks import AdmissionCheck, CheckState
 from scheduling.models.cycles import Cycle
@@ -12,11 +13,14 @@ from scheduling.models.workloads import PodSet, Workload, WorkloadEvent
 __all__ = [
     "Admission",
     "AdmissionCheck",
+    "Agent",
+    "AgentNode",
     "Alert",
     "CapacityInterval",
     "CheckState",
     "Cycle",
     "MemberEnd",
+    "MemberState",
     "Node",
     "Placement",
     "PodSet",

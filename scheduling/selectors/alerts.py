@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Sum
+from django.db.models import Count, Sum
 
 from gpuplatform.common import reasons
 from gpuplatform.common.diagnostics import Diagnostic
@@ -16,7 +16,7 @@ from scheduling.engine.drift import Drift, drift
 from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import DiagnosticCode, Holding
 from scheduling.engine.usage import is_gpu
-from scheduling.models import Alert, Node, Placement, UsageInterval
+from scheduling.models import Agent, Alert, Node, Placement, UsageInterval
 from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
@@ -29,7 +29,9 @@ from scheduling.routes import load_doors
 from scheduling.selectors.promises import identity, promise_findings
 
 NAMED, SHOWN = 5, 50  # nodes that a sentence names, and cleared alerts that a page shows
-ABOUT_QUEUES = frozenset({DiagnosticCode.LENDER_CANNOT_RECLAIM.value})
+SILENT = "AGENT_SILENT"
+# They name queues of others, or what only those who look after the machines need to know.
+OF_READERS_OF_ALL = frozenset({DiagnosticCode.LENDER_CANNOT_RECLAIM.value, SILENT})
 
 
 def load_platform(now: datetime) -> Snapshot:
@@ -60,12 +62,21 @@ def held_outside() -> dict[FlavorResource, int]:
 
 
 def current_findings(snapshot: Snapshot) -> list[Diagnostic]:
-    """Return everything that an alert tells, as it is now. 2 queries beside the snapshot."""
+    """Return everything that an alert tells, as it is now. 3 queries beside the snapshot."""
     found = list(promise_findings(snapshot))
     for column in drift(snapshot, held_outside()):
         found += _of_drift(column)
     found += _overcommitted(snapshot)
-    return found
+    return [*found, *_silent_agents()]
+
+
+def _silent_agents() -> Iterator[Diagnostic]:
+    """Yield the agents of which nothing was heard for too long."""
+    rows = Agent.objects.exclude(silent_since=None).annotate(owned=Count("nodes"))
+    for row in rows:
+        since = row.heard_at.isoformat(timespec="seconds")
+        numbers: dict[str, str | int] = {"agent": row.name, "since": since, "nodes": row.owned}
+        yield Diagnostic(SILENT, f"Agent/{row.name}", "", numbers)
 
 
 def _of_drift(column: Drift) -> Iterator[Diagnostic]:
@@ -144,4 +155,4 @@ def cleared_lines(actor: Actor) -> list[AlertLine]:
 
 def _seen(code: str, actor: Actor) -> bool:
     """Return whether a reader may see an alert: none with foreign names."""
-    return actor.sees_everything or code not in ABOUT_QUEUES
+    return actor.sees_everything or code not in OF_READERS_OF_ALL

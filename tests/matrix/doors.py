@@ -12,6 +12,7 @@ from typing import Any
 from django.urls import get_resolver
 
 from tests.matrix.world import (
+    AGENT,
     BUDGET,
     CHECK,
     MAPPING_ID,
@@ -54,6 +55,7 @@ class Door:
     files: bool = False
     shows: tuple[str, ...] = ()
     allowed: Mapping[str, str] = field(default_factory=dict)
+    takes_scope: bool = False  # reading it takes another scope than ``read``
 
     @property
     def is_rest(self) -> bool:
@@ -69,10 +71,11 @@ class Door:
 
     @property
     def takes_cost_scope(self) -> bool:
-        """Return whether reading it takes the scope ``cost:read``."""
+        """Return whether reading it takes ``cost:read``, or another scope than ``read``."""
         parts = ("/sources/", "/periods/", "/mappings/", "/prices/tokens/", "/drift/")
         is_of_readers = any(part in self.path for part in parts)
-        return self.is_money or (is_of_readers and "200" in self.answers)
+        is_of_readers = is_of_readers and "200" in self.answers
+        return self.is_money or is_of_readers or self.takes_scope
 
     def answer_to(self, who: str) -> str:
         """Return the expected answer."""
@@ -155,6 +158,7 @@ PAGES = (
     door("admission-checks/", "/admission-checks/", SEEING_ALL),
     door("admission-checks/save/", "/admission-checks/save/", ONLY_POST),
     door("admission-checks/<name>/delete/", f"/admission-checks/{CHECK}/delete/", ONLY_POST),
+    door("agents/", "/agents/", "login 403 403 403 200 200 200", files=True),
     door("nodes/", "/nodes/", SIGNED_IN, files=True),
     door("nodes/<name>/", f"/nodes/{NODE}/", SIGNED_IN),
     door("nodes/<name>/cordon/", f"/nodes/{NODE}/cordon/", ONLY_POST),
@@ -322,6 +326,16 @@ REST = (
     door(f"{API}admission-checks/", "/api/v1/admission-checks/", REST_SEEING_ALL),
     door(f"{API}admission-checks/<name>/", f"/api/v1/admission-checks/{CHECK}/", REST_SEEING_ALL),
     door(f"{API}nodes/", "/api/v1/nodes/", REST_SIGNED_IN),
+    door(f"{API}agents/", "/api/v1/agents/", "401 403 403 403 200 200 200"),
+    door(f"{API}agents/<name>/", f"/api/v1/agents/{AGENT}/", REST_ONLY_POST),
+    door(f"{API}agent/<name>/hello/", f"/api/v1/agent/{AGENT}/hello/", REST_ONLY_POST),
+    door(f"{API}agent/<name>/reports/", f"/api/v1/agent/{AGENT}/reports/", REST_ONLY_POST),
+    door(
+        f"{API}agent/<name>/desired/",
+        f"/api/v1/agent/{AGENT}/desired/?epoch=1",
+        "401 403 403 403 403 403 200",
+        takes_scope=True,
+    ),
     door(f"{API}teams/", "/api/v1/teams/", REST_SIGNED_IN, shows=("shown",)),
     door(f"{API}teams/<name>/", "/api/v1/teams/ia/", REST_OF_IA),
     door(f"{API}cohorts/", "/api/v1/cohorts/", REST_SIGNED_IN, shows=("cohort",)),

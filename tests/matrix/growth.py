@@ -11,6 +11,8 @@ from queues.models import ApiToken, ClusterQueue, Membership, Namespace, Resourc
 from scheduling.engine.machines import GPU
 from scheduling.models import (
     Admission,
+    Agent,
+    AgentNode,
     CapacityInterval,
     Node,
     Placement,
@@ -56,6 +58,8 @@ def _machine(number: int) -> None:
     Node.objects.create(
         name=f"node-{number}", labels=labels, allocatable={GPU: 4, "cpu": 64_000, "pods": 110}
     )
+    agent = Agent.objects.create(name=f"agent-{number}", owner=User.objects.first())
+    AgentNode.objects.create(agent=agent, name=f"node-{number}")
     CapacityInterval.objects.create(
         node=f"node-{number}", flavor=flavor, resource=GPU, amount=4, started_at=JUNE
     )

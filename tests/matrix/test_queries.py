@@ -77,6 +77,8 @@ LISTS = {
     f"/api/v1/bills/{MONTH}/": ("",),
 }
 LISTS_OF_ADMINS = {
+    "/agents/": ("", "csv"),
+    "/api/v1/agents/": ("",),
     "/people/": ("", "csv"),
     "/api/v1/mappings/unmatched/": ("",),
     f"/bills/{MONTH}/close/": ("", "json"),

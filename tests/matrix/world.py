@@ -32,14 +32,18 @@ from queues.models import (
     Team,
     User,
 )
+from scheduling.agent_reports import Report, Told, take_reports
+from scheduling.agents import greet
 from scheduling.cycle import run_cycle
 from scheduling.engine.machines import GPU
 from scheduling.models import AdmissionCheck, CheckState, Node, Workload
 from scheduling.reconciler import reconcile
+from scheduling.specs import NodeSpec
 from tests.finops.rows import JUNE, price
 from tests.scheduling.loop.world import FLAVOR, nodes, work
 
 MONTH = "2026-06"
+AGENT, AGENT_NODE = "rack-1", "rack-1-node"
 PRICE_ID = 990_001  # number of the first price, so that its address is known
 CHECK, GATE = "approval", "gates.example.com/review"
 MAPPING_ID = 990_101
@@ -92,6 +96,7 @@ def uid(team: str, kind: str) -> UUID:
 def build(ada: User) -> None:
     """Write the world; the clock must stand at noon of 1 June 2026 and move by ``clock``."""
     _machines()
+    _agent(ada)
     _source(ada)
     Cohort.objects.create(name="commons")
     PriorityClass.objects.create(name="urgent", value=100)
@@ -155,6 +160,12 @@ def _machines() -> None:
         )
     for number, flavor in enumerate(NOMINALS):
         price("1.40", subject=flavor, valid_from=JUNE - timedelta(days=30), pk=PRICE_ID + number)
+
+
+def _agent(ada: User) -> None:
+    """An agent that has said hello and drives a machine of its own."""
+    report = Report(1, Told.NODE, node=NodeSpec(AGENT_NODE, ready=False))
+    take_reports(AGENT, greet(AGENT, None, actor=ada).epoch, [report], actor=ada)
 
 
 def _source(ada: User) -> None:

@@ -18,6 +18,8 @@ from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
 from tests.matrix.world import (
+    AGENT,
+    AGENT_NODE,
     BUDGET,
     CHECK,
     GATE,
@@ -540,6 +542,27 @@ WRITES = (
         "401 404 404 404 ok 403 ok",
         {"amount": "1.00", "reason": REASON},
         path=f"/api/v1/periods/{MONTH}/adjustments/",
+    ),
+    rest(
+        "POST",
+        "agent/<name>/hello/",
+        "401 403 403 403 403 403 ok",
+        {},
+        path=f"/api/v1/agent/{AGENT}/hello/",
+    ),
+    rest(
+        "POST",
+        "agent/<name>/reports/",
+        "401 403 403 403 403 403 ok",
+        {"epoch": 1, "reports": [{"sequence": 2, "kind": "node", "node": {"name": AGENT_NODE}}]},
+        path=f"/api/v1/agent/{AGENT}/reports/",
+    ),
+    rest(
+        "DELETE",
+        "agents/<name>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/agents/{AGENT}/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )
