@@ -207,10 +207,11 @@ def _note(look: _Look, now: datetime) -> ReconcileReport:
     released = _release(sorted(ends, key=lambda end: (end[0], end[1].pk)), now)
     look.held.rows = [row for row in rows.values() if row.pk not in gone]
     judged = upkeep.follow(look.held, now)
-    lost = _on_lost_nodes(look)
-    broken = sum(_tell_lost(rows[pk], lost[pk], now) for pk in sorted(lost.keys() & rows.keys()))
+    lost = {pk: names for pk, names in _on_lost_nodes(look).items() if pk in rows}
+    broken = sum(_tell_lost(rows[pk], lost[pk], now) for pk in sorted(lost))
+    touched = {rows[pk].workload_id for pk in (*(seen.admission for seen in news), *lost)}
     if released or broken or judged or noted:
-        request_cycle("released")
+        request_cycle(lifecycle.CHANGED, *sorted(touched))
     return ReconcileReport(
         started=started, released=released, broken=broken, judged=judged, noted=noted
     )
@@ -295,7 +296,7 @@ def _release(ends: Iterable[tuple[datetime, Admission, Outcome | None]], now: da
     ends = list(ends)
     if not ends:
         return 0
-    world, released = load(now), 0
+    world, released = load(now, waiting=False), 0
     for instant, together in groupby(ends, key=itemgetter(0)):
         gone = [row for _, row, outcome in together if _end(row, instant, outcome)]
         world = _without(world, gone)

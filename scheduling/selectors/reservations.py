@@ -3,7 +3,8 @@
 The last cycle remembers it; what a gang that has started had held idle stands in its story.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from gpuplatform.common import clock
 from queues.access import Actor
 from scheduling.engine import codec
+from scheduling.engine.machines import GPU
 from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Reservation
 from scheduling.models import Cycle, Workload
@@ -32,12 +34,14 @@ class ReservationRow:
     nodes: tuple[str, ...]
     idle_gpus: int
     idle_gpu_hours: float
+    gpus_on: Mapping[str, int]  # by node
 
 
 def reservation_rows(actor: Actor) -> list[ReservationRow]:
-    """Return every reservation, the first to start first, in two queries."""
+    """Return every reservation, the first to start first, in three queries."""
     found = _standing()
     rows = Workload.objects.filter(uid__in=[one.workload for one in found]).select_related("team")
+    rows = rows.prefetch_related("pod_sets")
     by_key = {str(row.uid): row for row in rows}
     lines = [_row(one, by_key.get(one.workload), actor) for one in found]
     return sorted(lines, key=lambda line: (line.starts_at, line.nodes))
@@ -49,6 +53,14 @@ def reservation_of(workload: Workload, actor: Actor) -> ReservationRow | None:
         return None
     mine = (one for one in _standing() if one.workload == str(workload.uid))
     return next((_row(one, workload, actor) for one in mine), None)
+
+
+def kept_on_nodes(rows: Iterable[ReservationRow]) -> dict[str, int]:
+    """Return how many GPUs of each node are kept for gangs, idle by now or not yet."""
+    kept = Counter[str]()
+    for row in rows:
+        kept.update(row.gpus_on)
+    return dict(kept)
 
 
 def as_fields(row: ReservationRow | None) -> dict[str, Any] | None:
@@ -86,7 +98,17 @@ def _row(one: Reservation, workload: Workload | None, actor: Actor) -> Reservati
         nodes=tuple(sorted({name for a in one.assignments for name in a.nodes})),
         idle_gpus=one.idle_gpus,
         idle_gpu_hours=round(idle_gpu_hours(one, clock.now().timestamp()), 2),
+        gpus_on=_gpus_on(one, workload) if workload is not None else {},
     )
+
+
+def _gpus_on(one: Reservation, workload: Workload) -> dict[str, int]:
+    asked = {part.name: int(part.requests.get(GPU, 0)) for part in workload.pod_sets.all()}
+    kept = Counter[str]()
+    for part in one.assignments:
+        for node, pods in part.nodes.items():
+            kept[node] += pods * asked.get(part.pod_set, 0)
+    return dict(kept)
 
 
 def _instant(seconds: float) -> datetime:

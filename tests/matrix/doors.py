@@ -62,14 +62,15 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        return "/bills/" in self.path or self.path.endswith(("/prices/", "/mappings/"))
+        parts = ("/bills/", "/prices/", "/summary/")
+        return any(part in self.path for part in parts) or self.path.endswith("/mappings/")
 
     @property
     def takes_cost_scope(self) -> bool:
         """Return whether reading it takes the scope ``cost:read``."""
-        return self.is_money or (
-            ("/sources/" in self.path or "/mappings/" in self.path) and "200" in self.answers
-        )
+        parts = ("/sources/", "/periods/", "/mappings/")
+        is_of_readers = any(part in self.path for part in parts)
+        return self.is_money or (is_of_readers and "200" in self.answers)
 
     def answer_to(self, who: str) -> str:
         """Return the expected answer."""
@@ -194,6 +195,25 @@ PAGES = (
         files=True,
         shows=("shown",),
         allowed=LENDER,
+    ),
+    door("bills/<month>/close/", f"/bills/{MONTH}/close/", OF_READERS, files=True),
+    door(
+        "bills/<month>/close/acknowledge/",
+        f"/bills/{MONTH}/close/acknowledge/",
+        ONLY_POST,
+    ),
+    door("bills/<month>/close/adjust/", f"/bills/{MONTH}/close/adjust/", ONLY_POST),
+    door(
+        "bills/<month>/close/<step>/",
+        f"/bills/{MONTH}/close/put_forward/",
+        ONLY_POST,
+    ),
+    door(
+        "bills/<month>/summary/",
+        f"/bills/{MONTH}/summary/",
+        OF_DATOS,
+        files=True,
+        shows=("shown",),
     ),
     door(
         "bills/<month>/<scope>/",
@@ -329,6 +349,17 @@ REST = (
         f"{API}sources/<name>/days/<day>/<verdict>/",
         f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/accept/",
         REST_ONLY_POST,
+    ),
+    door(f"{API}periods/", "/api/v1/periods/", REST_OF_READERS),
+    door(f"{API}periods/<month>/", f"/api/v1/periods/{MONTH}/", REST_OF_READERS),
+    door(f"{API}periods/<month>/summary/", f"/api/v1/periods/{MONTH}/summary/", REST_OF_DATOS),
+    *(
+        door(f"{API}periods/<month>/{name}/", f"/api/v1/periods/{MONTH}/{path}/", REST_ONLY_POST)
+        for name, path in (
+            ("acknowledgements", "acknowledgements"),
+            ("adjustments", "adjustments"),
+            ("<step>", "put_forward"),
+        )
     ),
     door(f"{API}bills/<month>/", f"/api/v1/bills/{MONTH}/", REST_OF_DATOS),
     door(

@@ -47,6 +47,7 @@ LISTS = {
     "/bills/": ("", "csv"),
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),
+    f"/bills/{MONTH}/summary/": ("", "csv", "json"),
     "/prices/": ("", "csv"),
     "/mappings/": ("", "csv"),
     "/api/v1/mappings/": ("",),
@@ -72,6 +73,7 @@ LISTS = {
 LISTS_OF_ADMINS = {
     "/people/": ("", "csv"),
     "/api/v1/mappings/unmatched/": ("",),
+    f"/bills/{MONTH}/close/": ("", "json"),
     "/sources/": ("", "csv"),
     f"/sources/{SOURCE}/": ("", "csv"),
     "/api/v1/sources/": ("",),

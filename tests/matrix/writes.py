@@ -302,6 +302,24 @@ WRITES = (
         f"/bills/{MONTH}/",
     ),
     page(
+        "bills/<month>/close/<step>/",
+        "login 404 404 404 422 403 422",  # the month of the world is not over
+        {"reason": REASON},
+        f"/bills/{MONTH}/close/put_forward/",
+    ),
+    page(
+        "bills/<month>/close/acknowledge/",
+        "login 404 404 404 422 403 422",  # nothing stands in its way
+        {"code": "drift", "reason": REASON},
+        f"/bills/{MONTH}/close/acknowledge/",
+    ),
+    page(
+        "bills/<month>/close/adjust/",
+        "login 404 404 404 ok 403 ok",
+        {"amount": "1.00", "reason": REASON},
+        f"/bills/{MONTH}/close/adjust/",
+    ),
+    page(
         "prices/new/",
         "login 403 403 403 ok 403 ok",
         form_of("/prices/new/", unit="gpu_hour", subject="*", amount="2.00"),
@@ -469,6 +487,27 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"reason": REASON},
         path=f"/api/v1/mappings/{MAPPING_ID}/end/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/<step>/",
+        "401 404 404 404 422 403 422",  # the month of the world is not over
+        {"reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/put_forward/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/acknowledgements/",
+        "401 404 404 404 422 403 422",  # nothing stands in its way
+        {"code": "drift", "reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/acknowledgements/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/adjustments/",
+        "401 404 404 404 ok 403 ok",
+        {"amount": "1.00", "reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/adjustments/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )

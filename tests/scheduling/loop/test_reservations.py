@@ -66,6 +66,10 @@ def test_rest_and_pages_show_what_is_reserved_and_what_it_costs(two_nodes, admin
     assert told["idle_gpu_hours"] == pytest.approx(4 / 60, abs=0.01)
     page = admin_client.get(reverse("nodes")).content.decode()
     assert "Room reserved for gangs" in page
+    assert "kept free for a gang that waits, 4" in page
+    assert page.count("is-kept") == 5, "four GPUs, and the key"
+    rows = admin_client.get(reverse("nodes"), {"format": "json"}).json()
+    assert [(row["free"], row["kept"]) for row in rows] == [(2, 2), (2, 2)]
     page = admin_client.get(reverse("workload", args=[gang.uid])).content.decode()
     assert "Starts by" in page
 
