@@ -219,7 +219,7 @@ class NodeView(CheckedView):
         def act() -> dict[str, Any]:
             user = actor_of(request).user
             cordoned = not asked.schedulable
-            saved = set_cordon(name, cordoned, actor=user, reason=asked.reason)
+            saved = set_cordon(name, cordoned, actor=user, reason=asked.reason, drain=asked.drain)
             return dict(NodeSerializer(saved).data)
 
         answer, found = carry_out(spec, act, keep=not is_dry_run(request))

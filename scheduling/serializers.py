@@ -280,6 +280,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "allocatable",
             "ready",
             "schedulable",
+            "draining",
             "version",
         )
 
@@ -288,6 +289,7 @@ class NodeChangeInput(serializers.Serializer[Any]):
     """What changes of a machine: whether new pods may come."""
 
     schedulable = serializers.BooleanField()
+    drain = serializers.BooleanField(required=False)
     reason = serializers.CharField(max_length=500, required=False)
 
 
