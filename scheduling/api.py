@@ -23,6 +23,8 @@ from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
+from gpuplatform.common.why import PARAMETER as REASON
+from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
 from scheduling.models import Node, Workload, WorkloadEvent
@@ -32,9 +34,11 @@ from scheduling.selectors.alerts import (
     current_findings,
     load_platform,
 )
+from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
+from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
     NodeChangeInput,
     NodeSerializer,
@@ -144,6 +148,7 @@ class WorkloadView(CheckedView):
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
     scopes = {"PATCH": "workloads:submit", "DELETE": "workloads:submit"}
+    parameters = {"DELETE": ("reason",)}
 
     @extend_schema(responses=WorkloadSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
@@ -160,12 +165,12 @@ class WorkloadView(CheckedView):
         context = {"actor": actor}
         return Response(WorkloadSerializer(self._row(request, uid), context=context).data)
 
-    @extend_schema(responses={204: None})
+    @extend_schema(responses={204: None}, parameters=[REASON])
     def delete(self, request: Request, uid: UUID) -> Response:
         """Cancel the workload."""
         row, actor = self._row(request, uid), actor_of(request)
         demand(actor.may_submit(row.team_id))
-        cancel_workload(row.uid, actor=actor.user)
+        cancel_workload(row.uid, actor=actor.user, reason=given_reason(request))
         return Response(status=HTTPStatus.NO_CONTENT)
 
     def _row(self, request: Request, uid: UUID) -> Workload:
@@ -186,6 +191,11 @@ class NodesView(CheckedView, ListAPIView[Node]):
     parameters = {"GET": (*PAGES, *NodeFilter.base_filters)}
     queryset = Node.objects.all()
 
+    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
+        """Return DRF's serializer of a page, told who holds what on its machines."""
+        names = [row.name for row in args[0]] if args else []
+        return super().get_serializer(*args, **kwargs, context=_use_of(self.request, names))
+
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return one page, by name."""
         for name in ("ready", "schedulable"):
@@ -204,8 +214,8 @@ class NodeView(CheckedView):
     @extend_schema(responses=NodeSerializer)
     def get(self, request: Request, name: str) -> Response:
         """Return the machine."""
-        del request  # machines are everybody's
-        return Response(NodeSerializer(self._row(name)).data)
+        row = self._row(name)
+        return Response(NodeSerializer(row, context=_use_of(request, [name])).data)
 
     @extend_schema(
         request=NodeChangeInput, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
@@ -220,7 +230,7 @@ class NodeView(CheckedView):
             user = actor_of(request).user
             cordoned = not asked.schedulable
             saved = set_cordon(name, cordoned, actor=user, reason=asked.reason, drain=asked.drain)
-            return dict(NodeSerializer(saved).data)
+            return dict(NodeSerializer(saved, context=_use_of(request, [name])).data)
 
         answer, found = carry_out(spec, act, keep=not is_dry_run(request))
         return Response(answer | _meaning(request, found))
@@ -239,6 +249,11 @@ class NodeView(CheckedView):
 
     def _row(self, name: str) -> Node:
         return get_object_or_404(Node.objects.all(), name=name)
+
+
+def _use_of(request: Request, names: list[str]) -> dict[str, Any]:
+    """Return the context that a node's serializer wants."""
+    return {"rows": {row.node.name: row for row in node_rows(actor_of(request), names)}}
 
 
 def _meaning(request: Request, found: list[Diagnostic]) -> dict[str, Any]:
@@ -264,6 +279,17 @@ class AlertsView(CheckedView):
         else:
             lines = alert_lines(current_findings(load_platform(clock.now())), actor)
         return Response({"results": [line.as_json() for line in lines]})
+
+
+class AvailabilityView(CheckedView):
+    """``/api/v1/availability/``: what one's queues may take now."""
+
+    permission_classes = (HasScope,)
+
+    @extend_schema(operation_id="availability_list", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """Return what each visible queue has, holds and could take now, of its own and by loan."""
+        return Response({"results": read_availability(actor_of(request))})
 
 
 class FragmentsView(CheckedView):

@@ -34,6 +34,7 @@ urlpatterns = [
     path("nodes/<name:name>/", machines.node_page, name="node"),
     path("nodes/<name:name>/delete/", machines.node_delete, name="node-delete"),
     path("nodes/<name:name>/cordon/", machines.node_cordon, name="node-cordon"),
+    path("reservations/", machines.reservations_file, name="reservations"),
     path("fragments/", machines.fragments_file, name="fragments"),
     path("charts/fragments/", machines.fragments_chart, name="chart-fragments"),
     path("flavors/", machines.flavors_page, name="flavors"),
