@@ -27,6 +27,7 @@ from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
+from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.selectors.alerts import (
     alert_lines,
@@ -42,8 +43,6 @@ from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
     NodeChangeInput,
     NodeSerializer,
-    WorkloadChangeInput,
-    WorkloadInput,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
