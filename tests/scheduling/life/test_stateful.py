@@ -185,7 +185,9 @@ class Life(RuleBasedStateMachine):
         else:
             raise AssertionError("it never comes to rest")
         if self._worker:
-            self._worker.forget() if self._made % 5 == 0 else self._worker.explain()
+            self._worker.explain()
+            if self._made % 5 == 0:
+                self._worker.forget()  # the next step begins with a world read anew
 
     def _some(self, data: st.DataObject) -> Workload:
         number = data.draw(st.integers(1, self._made))
