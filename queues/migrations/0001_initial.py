@@ -55,6 +55,7 @@ class Migration(migrations.Migration):
                 ('name', queues.models.fields.NameField(max_length=253, unique=True)),
                 ('fair_weight', models.DecimalField(decimal_places=6, default=1, max_digits=12)),
                 ('fairness', models.CharField(choices=[('none', 'none: priority, then age'), ('share', 'share: smallest dominant share first'), ('history', 'history: least decayed GPU-hours first')], default='none', max_length=8)),
+                ('reclaim_to', models.CharField(choices=[('quota', 'quota: only who starts takes pods from others'), ('fair_share', "fair share: who runs takes others' surplus up to an equal share")], default='quota', max_length=10)),
                 ('implicit', models.BooleanField(default=False)),
                 ('quota_source', models.CharField(choices=[('declared', 'declared'), ('residual', 'healthy capacity less the promises of its queues')], default='declared', max_length=8)),
                 ('parent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='children', to='queues.cohort')),
@@ -291,6 +292,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='cohort',
             constraint=models.CheckConstraint(condition=models.Q(('fairness__in', ['none', 'share', 'history'])), name='cohort_fairness_known'),
+        ),
+        migrations.AddConstraint(
+            model_name='cohort',
+            constraint=models.CheckConstraint(condition=models.Q(('reclaim_to__in', ['quota', 'fair_share'])), name='cohort_reclaim_to_known'),
         ),
         migrations.AddConstraint(
             model_name='flavorquota',
