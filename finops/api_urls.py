@@ -2,15 +2,38 @@
 
 from django.urls import path
 
-from finops import api, mapping_api, source_api
+from finops import api, closing_api, cost_api, mapping_api, source_api
 
 urlpatterns = [
     path("prices/", api.PricesView.as_view(), name="api-prices"),
     path("bills/<str:month>/", api.BillMonthView.as_view(), name="api-bills-month"),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),
+    path("cost/", cost_api.CostView.as_view(), name="api-cost"),
     path("mappings/", mapping_api.MappingsView.as_view(), name="api-mappings"),
     path("mappings/unmatched/", mapping_api.UnmatchedView.as_view(), name="api-unmatched"),
     path("mappings/<int:pk>/end/", mapping_api.MappingEndView.as_view(), name="api-mapping-end"),
+    path("periods/", closing_api.PeriodsView.as_view(), name="api-periods"),
+    path("periods/<str:month>/", closing_api.PeriodView.as_view(), name="api-period"),
+    path(
+        "periods/<str:month>/summary/",
+        closing_api.PeriodSummaryView.as_view(),
+        name="api-period-summary",
+    ),
+    path(
+        "periods/<str:month>/acknowledgements/",
+        closing_api.AcknowledgementsView.as_view(),
+        name="api-period-acknowledgements",
+    ),
+    path(
+        "periods/<str:month>/adjustments/",
+        closing_api.AdjustmentsView.as_view(),
+        name="api-period-adjustments",
+    ),
+    path(
+        "periods/<str:month>/<slug:step>/",
+        closing_api.PeriodStepView.as_view(),
+        name="api-period-step",
+    ),
     path("sources/", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:name>/", source_api.SourceView.as_view(), name="api-source"),
     path("sources/<slug:name>/test/", source_api.SourceTestView.as_view(), name="api-source-test"),

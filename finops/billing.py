@@ -33,7 +33,7 @@ CENTRAL = ""
 logger = logging.getLogger(__name__)
 READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
 Amounts = dict[str, dict[str, str]]
-MEMO = ("gpu_hours", "models", "teams", "tags")  # parts of the memo that are kept
+MEMO = ("gpu_hours", "loans", "models", "teams", "tags")  # parts of the memo that are kept
 WRITTEN = (
     *("capacity_cost", "other_cost", "external_cost", "fixed_cost", "adjustment_cost"),
     *("capacity_gpu_hours", "rests_on", "memo"),

@@ -54,7 +54,6 @@ UNITS = {
     "tokens": "token",
 }
 PLACES = {"quantity": 6, "unit_price": 8, "amount": 2}  # typed columns: never guarded as text
-REVISION = 0  # a draft; the first issue of a closed month is 1
 # What a spreadsheet may take for a formula, full-width forms too.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 Row = Mapping[str, Any]
@@ -86,7 +85,8 @@ def bill_rows(views: Iterable[BillView]) -> list[Row]:
 
 def _row(view: BillView, line: BillLine) -> Row:
     return {
-        "revision": REVISION,
+        "invoice_number": view.number,
+        "revision": revision(view.status),
         "status": view.status,
         "period_start": view.month.first_day.isoformat(),
         "period_end": (view.month.last_day + timedelta(days=1)).isoformat(),
@@ -94,7 +94,7 @@ def _row(view: BillView, line: BillLine) -> Row:
         "currency": line.currency,
         "team_id": view.scope,
         "team_name": _team_name(view),
-        "cost_center": view.team.cost_center if view.team else "",
+        "cost_center": view.cost_center,
         "line_no": line.number,
         "line_type": line.kind,
         "plane": "tokens" if line.unit == "tokens" else "iron",
@@ -105,12 +105,27 @@ def _row(view: BillView, line: BillLine) -> Row:
         "amount": line.amount,
         "policy": line.policy,
         "source_run": "own-metering",
-        "note": _("DRAFT, figures may change") if view.is_draft else "",
+        "original_line": line.original_line,
+        "note": _note(view, line),
     }
 
 
+def revision(status: str) -> int:
+    """Return the revision of a file: 0 is a draft, the issue of a closed month is 1."""
+    return 1 if status == "closed" else 0
+
+
+def _note(view: BillView, line: BillLine) -> str:
+    parts = [
+        _("DRAFT, figures may change") if view.is_draft else "",
+        _("for information, not charged") if view.team and not view.is_charged else "",
+        line.note,
+    ]
+    return "; ".join(str(part) for part in parts if part)
+
+
 def _team_name(view: BillView) -> str:
-    return str(view.team) if view.team else _("central account")
+    return view.team_name or _("central account")
 
 
 def describe(line: BillLine) -> str:
@@ -193,7 +208,7 @@ def file_name(
     """
     safe = re.sub(r"[^A-Za-z0-9._-]", "-", scope)
     profile = "" if profile_name == MACHINE else f"_{profile_name}"
-    return f"gpu-chargeback_{month}_{safe}_{status}_r{REVISION}{profile}.{extension}"
+    return f"gpu-chargeback_{month}_{safe}_{status}_r{revision(status)}{profile}.{extension}"
 
 
 def csv_response(rows: Iterable[Row], profile_name: str, name: str) -> HttpResponse:
@@ -215,8 +230,9 @@ def bill_json(view: BillView) -> dict[str, Any]:
         **_period_json(view.period.name, view),
         "team": view.scope,
         "team_name": _team_name(view),
-        "cost_center": view.team.cost_center if view.team else "",
-        "accounting_mode": view.team.accounting_mode if view.team else None,
+        "cost_center": view.cost_center,
+        "accounting_mode": view.mode if view.team else None,
+        "invoice_number": view.number or None,
         "gpu_hours": f"{view.figures.gpu_hours:.6f}",
         "total": digits(view.total),
         "lines": [_line_json(line) for line in view.lines],
@@ -295,4 +311,5 @@ def _line_json(line: BillLine) -> dict[str, Any]:
         "amount": digits(line.amount),
         "currency": line.currency,
         "policy": line.policy,
+        "original_line": line.original_line or None,
     }

@@ -2,7 +2,7 @@
 
 from django.urls import path, register_converter
 
-from finops.views import bills, cost, mappings, prices, sources
+from finops.views import bills, closing, cost, mappings, prices, sources
 
 
 class MonthConverter:
@@ -23,9 +23,15 @@ register_converter(MonthConverter, "month")
 
 urlpatterns = [
     path("cost/", cost.cost, name="cost"),
+    path("cost/by/", cost.cost_by, name="cost-by"),
     path("cost/<slug:kind>.json", cost.cost_chart, name="cost-chart"),
     path("bills/", bills.bill_months, name="bills"),
     path("bills/<month:month>/", bills.bill_month, name="bills-month"),
+    path("bills/<month:month>/close/", closing.board, name="close-board"),
+    path("bills/<month:month>/close/acknowledge/", closing.acknowledge, name="close-acknowledge"),
+    path("bills/<month:month>/close/adjust/", closing.adjust, name="close-adjust"),
+    path("bills/<month:month>/close/<slug:step>/", closing.take_step, name="close-step"),
+    path("bills/<month:month>/summary/", closing.summary, name="month-summary"),
     path("bills/<month:month>/<slug:scope>/", bills.bill, name="bill"),
     path("bills/<month:month>/<slug:scope>/chart.json", bills.bill_chart, name="bill-chart"),
     path("sources/", sources.source_list, name="sources"),

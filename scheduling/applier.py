@@ -2,26 +2,30 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
-from django.db.models import F
-
-from scheduling import lifecycle, lines
-from scheduling.checks import read_required
+from scheduling import checks, lifecycle, lines, moves, persist
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
-from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
+from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
-from scheduling.lines import goes_to
-from scheduling.loader import LIVE, Loaded, growth_key
+from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
-from scheduling.shrinking import trim
+from scheduling.moves import Line, Move
+from scheduling.resizing import HOLDING, granted_gpus, grow, resize
+from scheduling.works import NO_GROWTH, Face, Held, as_text
 
-HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
-BATCH = 200  # rows per statement: SQLite bounds the parameters of one
+NOTHING_TOLD = ("", "[]", None)
+PLACEMENT = (
+    *("admission_id", "pod_set", "node", "count", "flavors", "requests", "charges"),
+    "devices",
+)
+ADMISSION = ("id", "workload_id", "cluster_queue", "admitted_at", "is_reserved")
+
+Admitted = tuple[Admit, dict[str, Any], int]  # with its facts, and the GPUs that it holds
 
 
 @dataclass
@@ -38,15 +42,27 @@ class ApplyReport:
     held: int = 0
     lines: list[str] = field(default_factory=list)
 
+    @property
+    def moved(self) -> bool:
+        """Return whether anybody holds other things than before."""
+        return bool(self.admitted or self.evicted or self.resized)
 
-def apply_plan(plan: Plan, world: Loaded) -> ApplyReport:
-    """Write a plan inside the caller's transaction.
+
+def apply_plan(plan: Plan, world: Loaded, known: Mapping[str, Known] | None = None) -> ApplyReport:
+    """Write a plan inside the caller's transaction, in a few statements for all decisions.
 
     Each decision is written whole or not at all: a workload that has changed since ``world`` was
     loaded, or one of whose nodes has, is left as it is. Holds cost nothing where they say what
-    the row already says.
+    the row already says. What ``world`` says of rows is brought up to date with them.
+
+    Args:
+        plan: what was decided.
+        world: the rows that it was decided on.
+        known: the workloads as they were decided on, by key; those of the snapshot by default.
     """
-    applied = _Application(plan, world)
+    if known is None:
+        known = {w.key: w for w in world.snapshot.workloads}
+    applied = _Application(plan, world, known)
     for decision in plan.decisions:
         match decision:
             case Evict():
@@ -55,56 +71,50 @@ def apply_plan(plan: Plan, world: Loaded) -> ApplyReport:
                 applied.admit(decision)
             case Grow() | Shrink():
                 applied.resize(decision)
-            case Hold():
-                applied.hold(decision)
-    applied.write()
+    applied.write_moves()
+    for decision in plan.decisions:
+        if isinstance(decision, Hold):  # who runs by now may wait for further pods
+            applied.hold(decision)
+    applied.write_reasons()
     return applied.report
 
 
 class _Application:
-    """One plan on its way into the tables: states change at once, the other rows in bulk."""
+    """One plan on its way into the tables: collected decision by decision, written together."""
 
-    def __init__(self, plan: Plan, world: Loaded) -> None:
+    def __init__(self, plan: Plan, world: Loaded, known: Mapping[str, Known]) -> None:
         self.report = ApplyReport()
-        self._world = world
-        self._known = {w.key: w for w in world.snapshot.workloads}
-        self._rows = _rows()
-        self._rows |= {growth_key(uid): row for uid, row in self._rows.items()}
+        self._world, self._known = world, known
         self._changed_nodes = _changed_nodes(plan, world)
-        self._checks = read_required()
-        self._admissions: list[Admission] = []
-        self._placements: list[Placement] = []
-        self._held: list[Workload] = []
-        self._growing: list[Workload] = []
+        self._checks: checks.Required | None = None  # read where somebody starts
+        self._evicts: list[Evict] = []
+        self._admits: list[Admitted] = []
+        self._lines: list[Line] = []
+        self._placements: list[tuple[Any, ...]] = []
+        self._held: list[tuple[Any, ...]] = []
+        self._growing: list[tuple[Any, ...]] = []
+        self._blockers: dict[int, tuple[object, list[dict[str, Any]], str]] = {}
+
+    def _face(self, key: str | None) -> Face | None:
+        """Return what the rows say of a workload, or of the one that asks to grow."""
+        known = self._known.get(key or "")
+        return self._world.faces.get(known.replaces or known.key) if known else None
 
     def evict(self, decision: Evict) -> None:
         """Take the admission back; the backend releases what it holds."""
-        victim, now = self._rows.get(decision.workload), self._world.now
-        preemptor = self._rows.get(decision.preemptor or "")
-        right = decision.right.value if decision.right else ""
-        gpus = {"gpus": victim.gpus if victim else 0}
-        facts = {"right": right, **gpus, **_lost(decision), **goes_to(decision)}
-        if (
-            victim is None
-            or victim.version != self._known[decision.workload].version
-            or not lifecycle.evict(victim, decision.reason, at=now, facts=facts, other=preemptor)
-        ):
-            self.report.stale.append(decision.workload)
-            return
-        if preemptor is not None:
-            kind = "consolidating" if decision.moves_to else "preempting"
-            lifecycle.tell(preemptor, kind, at=now, reason=right, facts=gpus, other=victim)
-        self.report.evicted.append(decision.workload)
-        self.report.lines.append(lines.evicted_line(victim, decision, preemptor))
+        self._evicts.append(decision)
 
     def admit(self, decision: Admit) -> None:
         """Give quota and nodes to the whole gang, unless it or a chosen node has changed."""
-        workload, known = self._rows.get(decision.workload), self._known[decision.workload]
+        known = self._known[decision.workload]
         if known.replaces:
-            self._grow(workload, known, decision)
+            self._grow(known, decision)
             return
-        nodes = nodes_of(decision.assignments)
-        gpus = _granted_gpus(known, decision.assignments)
+        nodes, face = nodes_of(decision.assignments), self._face(decision.workload)
+        gone = self._changed_nodes.intersection(nodes)
+        if face is None or gone or face.status != Status.PENDING:
+            self.report.stale.append(decision.workload)
+            return
         facts = {
             "queue": known.queue or "",
             "gpus": lines.gpus_in(known, decision.assignments),
@@ -113,46 +123,28 @@ class _Application:
             **_part_of(known, decision.assignments),
             **self._held_idle(decision.workload),
         }
-        untouched = not self._changed_nodes.intersection(nodes)
-        if (
-            workload is None
-            or not untouched
-            or not self._give(workload, known, facts=facts, gpus=gpus)
-        ):
-            self.report.stale.append(decision.workload)
-            return
-        if known.reclaimable:  # who starts again, starts all anew
-            PodSet.objects.filter(workload=workload).update(finished=0)
-        admission = Admission(
-            workload=workload,
-            cluster_queue=known.queue or "",
-            admitted_at=self._world.now,
-            is_reserved=workload.status == Status.PENDING,
-        )
-        self._admissions.append(admission)
-        self._placements += _placements(admission, known, decision.assignments)
-        self.report.admitted.append(decision.workload)
-        self.report.lines.append(lines.admitted_line(workload, known, decision))
+        gpus = granted_gpus(known, decision.assignments)
+        self._admits.append((decision, facts, gpus))
 
     def resize(self, decision: Grow | Shrink) -> None:
         """Let a running gang have more pods, or let some of its surplus go."""
-        workload, known = self._rows.get(decision.workload), self._known[decision.workload]
-        admission, preemptor = self._world.admissions.get(decision.workload), None
+        workload, known = self._face(decision.workload), self._known[decision.workload]
+        held, preemptor = self._world.admissions.get(decision.workload), None
         if isinstance(decision, Grow):
             after = decision.assignments
         else:
             assert known.admission is not None
             after = without(known.admission.assignments, decision.pods)
-            preemptor = self._rows.get(decision.preemptor or "")
+            preemptor = self._face(decision.preemptor)
         grows = isinstance(decision, Grow)
         gone = grows and self._changed_nodes.intersection(nodes_of(after))
-        if workload is None or admission is None or gone or not resize(workload, known, after):
+        if workload is None or held is None or gone or not resize(workload, known, after):
             self.report.stale.append(decision.workload)
             return
-        Placement.objects.filter(admission=admission).delete()
-        self._placements += _placements(admission, known, after)
+        Placement.objects.filter(admission=held.pk).delete()
+        self._placements += _placements(held.pk, known, after)
         if isinstance(decision, Shrink):
-            self._part(admission, known, decision)
+            self._part(held, known, decision)
             self._tell_taken(workload, preemptor, decision)
         else:
             self._tell_grown(workload, known, after)
@@ -160,55 +152,48 @@ class _Application:
         self.report.resized.append(decision.workload)
         self.report.lines.append(line)
 
-    def _part(self, admission: Admission, known: Known, decision: Shrink) -> None:
+    def _part(self, held: Held, known: Known, decision: Shrink) -> None:
         """Let the pods that were taken stand apart until the backend has seen them go."""
+        now, reason = self._world.now, decision.reason.value
         part, _ = Admission.objects.update_or_create(
-            workload_id=admission.workload_id,
+            workload_id=held.workload_id,
             is_part=True,
             released_at=None,
-            defaults={"evicted_at": self._world.now, "eviction_reason": decision.reason.value},
+            defaults={"evicted_at": now, "eviction_reason": reason},
             create_defaults={
-                "cluster_queue": admission.cluster_queue,
-                "admitted_at": admission.admitted_at,
-                "started_at": admission.started_at,
-                "evicted_at": self._world.now,
-                "eviction_reason": decision.reason.value,
+                "cluster_queue": held.cluster_queue,
+                "admitted_at": held.admitted_at,
+                "started_at": held.started_at,
+                "evicted_at": now,
+                "eviction_reason": reason,
                 "is_part": True,
             },
         )
-        before = self._known.get(leaving_key(known.key))
-        pods = leaver(known, decision.pods, before).admission
+        key = leaving_key(known.key)
+        pods = leaver(known, decision.pods, self._known.get(key)).admission
         assert pods is not None
         Placement.objects.filter(admission=part).delete()
-        self._placements += _placements(part, known, pods.assignments)
+        self._placements += _placements(part.pk, known, pods.assignments)
+        self._world.admissions[key] = held._replace(pk=part.pk, evicted_at=now, is_part=True)
 
-    def _tell_taken(
-        self, workload: Workload, preemptor: Workload | None, decision: Shrink
-    ) -> None:
+    def _tell_taken(self, workload: Face, preemptor: Face | None, decision: Shrink) -> None:
         now, right = self._world.now, decision.right.value if decision.right else ""
         pods = sum(one.count for one in decision.pods)
         facts = {"taken": pods, "right": right, **_lost(decision)}
-        reason = decision.reason.value
-        lifecycle.tell(
-            workload, "surplus_taken", at=now, reason=reason, facts=facts, other=preemptor
-        )
+        reason, by = decision.reason.value, preemptor.uid if preemptor else None
+        self._lines.append(Line(workload.uid, now, "surplus_taken", reason, facts, by))
         if preemptor is not None:
-            lifecycle.tell(
-                preemptor,
-                "preempting",
-                at=now,
-                reason=right,
-                facts={"taken": pods},
-                other=workload,
-            )
+            taken = {"taken": pods}
+            line = Line(preemptor.uid, now, "preempting", right, taken, workload.uid)
+            self._lines.append(line)
 
-    def _tell_grown(self, workload: Workload, known: Known, after: tuple[Assignment, ...]) -> None:
+    def _tell_grown(self, workload: Face, known: Known, after: tuple[Assignment, ...]) -> None:
         """Write that it has more pods, or has those back that went with their node."""
         before = known.admission.assignments if known.admission else ()
         pods, had = sum(a.count for a in after), sum(a.count for a in before)
         facts = {"pods": pods, "from_pods": had, "gpus": workload.gpus}
         kind = "grown" if pods > had else "mended"
-        lifecycle.tell(workload, kind, at=self._world.now, facts=facts)
+        self._lines.append(Line(workload.uid, self._world.now, kind, facts=facts))
 
     def _held_idle(self, key: str) -> dict[str, float]:
         """Return the GPU-hours that were held idle until this one could start, if any."""
@@ -217,22 +202,22 @@ class _Application:
         hours = round(sum(idle_gpu_hours(one, now) for one in kept), 2)
         return {"held_idle_gpu_hours": hours} if hours else {}
 
-    def _grow(self, workload: Workload | None, known: Known, decision: Admit) -> None:
+    def _grow(self, known: Known, decision: Admit) -> None:
         """Give a running workload the pods that it asked for, on the admission that it has."""
-        admission = self._world.admissions.get(known.replaces)
+        workload, held = self._face(known.key), self._world.admissions.get(known.replaces)
         gone = self._changed_nodes.intersection(nodes_of(decision.assignments))
-        if workload is None or admission is None or gone or not grow(workload, known, decision):
+        if workload is None or held is None or gone or not grow(workload, known, decision):
             self.report.stale.append(decision.workload)
             return
         self._tell_grown(workload, self._known[known.replaces], decision.assignments)
-        Placement.objects.filter(admission=admission).delete()
-        self._placements += _placements(admission, known, decision.assignments)
+        Placement.objects.filter(admission=held.pk).delete()
+        self._placements += _placements(held.pk, known, decision.assignments)
         self.report.admitted.append(decision.workload)
         self.report.lines.append(lines.grown_line(workload, known, decision))
 
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""
-        workload = self._rows.get(decision.workload)
+        workload = self._face(decision.workload)
         if workload is None:
             return
         if self._known[decision.workload].replaces or workload.status in HOLDING:
@@ -241,95 +226,136 @@ class _Application:
         if workload.status != Status.PENDING:
             return
         self.report.held += 1
-        blockers = [asdict(blocker) for blocker in decision.blockers]
-        says = (workload.pending_reason, workload.blockers, workload.position)
-        if says != (decision.reason, blockers, decision.position):
-            workload.pending_reason = decision.reason.value
-            workload.blockers = blockers
-            workload.position = decision.position
-            self._held.append(workload)
+        blockers, text = self._worded(decision.blockers)
+        told = (decision.reason.value, text, decision.position)
+        if workload.told != told:
+            workload.told = told
+            row = (workload.uid, Status.PENDING.value, told[0], blockers, told[2])
+            self._held.append(row)
 
-    def _hold_growth(self, workload: Workload, decision: Hold) -> None:
+    def _hold_growth(self, workload: Face, decision: Hold) -> None:
         """Note why a running workload waits for the pods that it asked for."""
-        blockers = [asdict(blocker) for blocker in decision.blockers]
+        blockers, _ = self._worded(decision.blockers)
         waits = {"reason": decision.reason.value, "blockers": blockers}
-        asked = workload.growth or not self._known[decision.workload].replaces
-        if asked and workload.growth != {**workload.growth, **waits}:
-            workload.growth = {**workload.growth, **waits}
-            self._growing.append(workload)
+        asked = workload.growth != NO_GROWTH or not self._known[decision.workload].replaces
+        after = {**workload.grows, **waits}
+        if asked and workload.growth != as_text(after):
+            workload.growth = as_text(after)
+            self._growing.append((workload.uid, workload.status, after))
 
-    def write(self) -> None:
-        """Write what was collected. A hold never touches work that has left Pending."""
-        Admission.objects.bulk_create(self._admissions, batch_size=BATCH)
-        for placement in self._placements:
-            placement.admission_id = placement.admission.pk
-        Placement.objects.bulk_create(self._placements, batch_size=BATCH)
-        pending = Workload.objects.filter(status=Status.PENDING)
-        columns = ["pending_reason", "blockers", "position"]
-        pending.bulk_update(self._held, columns, batch_size=BATCH)
-        holding = Workload.objects.filter(status__in=HOLDING)
-        holding.bulk_update(self._growing, ["growth"], batch_size=BATCH)
+    def _worded(self, blockers: tuple[Blocker, ...]) -> tuple[list[dict[str, Any]], str]:
+        """Return blockers as a row holds them, and as text; once for those of one form."""
+        known = self._blockers.get(id(blockers))
+        if known is None:
+            rows = [asdict(blocker) for blocker in blockers]
+            known = self._blockers[id(blockers)] = blockers, rows, as_text(rows)
+        return known[1], known[2]
 
-    def _give(
-        self, workload: Workload, known: Known, *, facts: Mapping[str, object], gpus: int
-    ) -> bool:
-        """Admit a workload, or reserve for it where checks have still to agree."""
-        now, names = self._world.now, self._checks.of(known.queue or "")
-        if workload.version != known.version:
+    def write_moves(self) -> None:
+        """Write who holds what from now on; whatever has changed meanwhile is left out."""
+        self._write_evictions()
+        self._write_admissions()
+        persist.insert(Placement, PLACEMENT, self._placements)
+        moves.tell_all(self._lines)
+
+    def write_reasons(self) -> None:
+        """Write why others wait. A hold never touches work that has left Pending."""
+        columns = ("pending_reason", "blockers", "position")
+        persist.update(Workload, ("uid", "status"), columns, self._held)
+        persist.update(Workload, ("uid", "status"), ("growth",), self._growing)
+
+    def _write_evictions(self) -> None:
+        """Take admissions back one by one: what then becomes of each its own policies say."""
+        if not self._evicts:
+            return
+        found = Workload.objects.defer("template", "labels", "annotations", "warnings")
+        rows = found.in_bulk([one.workload for one in self._evicts])
+        for decision in self._evicts:
+            face = self._face(decision.workload)
+            row = rows.get(face.uid) if face else None
+            if face is None or row is None or not self._evict(row, face, decision):
+                self.report.stale.append(decision.workload)
+
+    def _evict(self, row: Workload, face: Face, decision: Evict) -> bool:
+        now, preemptor = self._world.now, self._face(decision.preemptor)
+        right, gpus = decision.right.value if decision.right else "", {"gpus": face.gpus}
+        facts = {"right": right, **gpus, **_lost(decision), **lines.goes_to(decision)}
+        by = Workload(uid=preemptor.uid) if preemptor else None
+        if row.version != face.version or not lifecycle.evict(
+            row, decision.reason, at=now, facts=facts, other=by
+        ):
             return False
-        if names:
-            told = {**facts, "checks": ", ".join(names)}
-            return lifecycle.reserve(workload, names, at=now, facts=told, gpus=gpus)
-        return lifecycle.transition(workload, Status.ADMITTED, at=now, facts=facts, gpus=gpus)
+        face.follow_row(row)
+        if (held := self._world.admissions.get(decision.workload)) and not held.evicted_at:
+            self._world.admissions[decision.workload] = held._replace(evicted_at=now)
+        if preemptor is not None:
+            kind = "consolidating" if decision.moves_to else "preempting"
+            self._lines.append(Line(preemptor.uid, now, kind, right, gpus, face.uid))
+        self.report.evicted.append(decision.workload)
+        self.report.lines.append(lines.evicted_line(face, decision, preemptor))
+        return True
+
+    def _write_admissions(self) -> None:
+        """Write what is held from now on; where checks have still to agree it is reserved."""
+        started = self._start()
+        done = [one for one in self._admits if one[0].workload in started]
+        self.report.stale += [d.workload for d, _, _ in self._admits if d.workload not in started]
+        admissions, anew = [], []
+        now, ids = self._world.now, persist.new_ids(Admission, len(done))
+        for pk, (decision, _, _) in zip(ids, done, strict=True):
+            face, known = self._world.faces[decision.workload], self._known[decision.workload]
+            queue, reserved = known.queue or "", face.status == Status.PENDING
+            admissions.append((pk, face.uid, queue, now, reserved))
+            self._placements += _placements(pk, known, decision.assignments)
+            if known.reclaimable:  # who starts again, starts all anew
+                anew.append(face.uid)
+            self.report.admitted.append(decision.workload)
+            self.report.lines.append(lines.admitted_line(face, known, decision))
+            self._world.admissions[decision.workload] = face.holds(pk, queue, now)
+        persist.insert(Admission, ADMISSION, admissions)
+        for part in persist.batches(anew):
+            PodSet.objects.filter(workload__in=part).update(finished=0)
+
+    def _start(self) -> set[str]:
+        """Move the workloads that are admitted; return the keys of those that had not changed."""
+        if not self._admits:
+            return set()
+        self._checks = self._checks or checks.read_required()
+        free: list[Admitted] = []
+        asked: list[Admitted] = []
+        for one in self._admits:
+            queue = self._known[one[0].workload].queue or ""
+            (asked if self._checks.of(queue) else free).append(one)
+        faces, now = self._world.faces, self._world.now
+        taken = {
+            d.workload: Move(faces[d.workload], Status.ADMITTED, now, facts=facts, gpus=gpus)
+            for d, facts, gpus in free
+        }
+        done = moves.take(list(taken.values()))
+        started = {key for key, move in taken.items() if move.workload.uid in done}
+        for key in started:
+            faces[key].follow(taken[key])
+            faces[key].told = NOTHING_TOLD
+        return started | {d.workload for d, facts, gpus in asked if self._reserve(d, facts, gpus)}
+
+    def _reserve(self, decision: Admit, facts: dict[str, Any], gpus: int) -> bool:
+        """Keep quota and nodes until checks have agreed."""
+        assert self._checks is not None
+        names = self._checks.of(self._known[decision.workload].queue or "")
+        face, told = self._world.faces[decision.workload], {**facts, "checks": ", ".join(names)}
+        row = Workload.objects.filter(pk=face.uid, version=face.version).first()
+        if row is None or not lifecycle.reserve(
+            row, names, at=self._world.now, facts=told, gpus=gpus
+        ):
+            return False
+        face.follow_row(row)
+        return True
 
 
 def _lost(decision: Evict | Shrink) -> dict[str, float]:
     """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
     lost = round(decision.lost_gpu_hours, 1)
     return {"lost_gpu_hours": lost} if lost else {}
-
-
-def resize(workload: Workload, known: Known, assignments: Iterable[Assignment]) -> bool:
-    """Write what a running workload holds; False where it has changed since it was seen."""
-    unchanged = Workload.objects.filter(pk=workload.pk, version=known.version, status__in=HOLDING)
-    gpus = _granted_gpus(known, assignments)
-    if not unchanged.update(version=F("version") + 1, gpus=gpus, growth={}):
-        return False
-    workload.version, workload.gpus, workload.growth = known.version + 1, gpus, {}
-    return True
-
-
-def grow(workload: Workload, known: Known, decision: Admit) -> bool:
-    """Write the size that a running workload had asked for; False where it has changed since."""
-    if not resize(workload, known, decision.assignments):
-        return False
-    more = PodSet.objects.filter(workload=workload).exclude(wanted=None)
-    more.update(count=F("wanted"), wanted=None)
-    return True
-
-
-def trim_placements(world: Loaded) -> None:
-    """Take the pods off the nodes of elastic work that was brought to a smaller size.
-
-    Which pods go follows from the engine's rule, so quota, nodes and rows agree. Costs nothing
-    where nothing shrank.
-    """
-    for work in world.snapshot.workloads:
-        if work.admission is None:
-            continue
-        wanted = {pod_set.name: pod_set.count for pod_set in work.pod_sets}
-        for assignment in work.admission.assignments:
-            pods = wanted.get(assignment.pod_set, assignment.count)
-            if pods < assignment.count:
-                placed = Placement.objects.filter(
-                    admission=world.admissions[work.key], pod_set=assignment.pod_set
-                )
-                trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
-
-
-def _granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
-    requests = {pod_set.name: pod_set.requests for pod_set in known.pod_sets}
-    return lifecycle.gpus_of((a.count, requests[a.pod_set]) for a in assignments)
 
 
 def _part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
@@ -340,30 +366,24 @@ def _part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
 
 
 def _placements(
-    admission: Admission, known: Known, assignments: Iterable[Assignment]
-) -> list[Placement]:
+    admission: int, known: Known, assignments: Iterable[Assignment]
+) -> list[tuple[Any, ...]]:
     """Return a row for each node of each pod set; one without a node where there are none."""
     pod_sets = {pod_set.name: pod_set for pod_set in known.pod_sets}
     return [
-        Placement(
-            admission=admission,
-            pod_set=assignment.pod_set,
-            node=node,
-            count=count,
-            flavors=dict(assignment.flavors),
-            requests=dict(pod_sets[assignment.pod_set].requests),
-            charges=pod_sets[assignment.pod_set].charges,
-            devices=[list(pod) for pod in assignment.devices.get(node, ())],
+        (
+            admission,
+            assignment.pod_set,
+            node,
+            count,
+            dict(assignment.flavors),
+            dict(pod_sets[assignment.pod_set].requests),
+            pod_sets[assignment.pod_set].charges,
+            [list(pod) for pod in assignment.devices.get(node, ())],
         )
         for assignment in assignments
         for node, count in (assignment.nodes or {"": assignment.count}).items()
     ]
-
-
-def _rows() -> dict[str, Workload]:
-    """Return the live workloads as they are now, by key."""
-    live = Workload.objects.filter(status__in=LIVE).defer("template", "annotations", "labels")
-    return {str(row.uid): row for row in live}
 
 
 def nodes_of(assignments: Iterable[Assignment]) -> set[str]:

@@ -89,7 +89,7 @@ OUT_OF_SERVICE = (Stranded.NOT_READY, Stranded.CORDONED, Stranded.TAINT)
 
 
 def fragments_figure(theme: str, found: Sequence[Fragments]) -> Figure:
-    """Return free GPUs of each flavor as one bar: usable, stranded, out of service."""
+    """Return unused GPUs of each flavor as one bar: usable, stranded, out of service."""
     names = [_bar_name(piece, found) for piece in reversed(found)]
     parts = [_parts(piece) for piece in reversed(found)]
     labels = (gettext("usable"), gettext("stranded"), gettext("out of service"))
@@ -100,7 +100,7 @@ def fragments_figure(theme: str, found: Sequence[Fragments]) -> Figure:
     return figures.figure(
         theme,
         traces,
-        x_title=gettext("free GPUs"),
+        x_title=gettext("unused GPUs"),
         y_title="",
         view="fragments",
         hovermode="y unified",

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -9,12 +10,14 @@ from django.conf import settings
 
 from gpuplatform.common import leases
 from scheduling import meter
-from scheduling.applier import ApplyReport, apply_plan, trim_placements
+from scheduling.applier import ApplyReport, apply_plan
 from scheduling.engine import codec
 from scheduling.engine.plan import Plan
 from scheduling.engine.quarantine import Verdict, decide_soundly
+from scheduling.engine.snapshot import Snapshot
 from scheduling.loader import Loaded, load
 from scheduling.models import Cycle
+from scheduling.resizing import trim_placements
 
 logger = logging.getLogger(__name__)
 
@@ -64,17 +67,22 @@ def run_cycle(holder: str | None = None) -> CycleReport:
 def _run(held: leases.Held) -> CycleReport:
     began = time.monotonic()
     world = load()  # 1. rows -> snapshot
-    trim_placements(world)  # what shrank in place has left its nodes
+    trim_placements(world, world.snapshot.workloads)  # what shrank in place has left its nodes
     meter.note_supply(world)  # 2. what nodes offer and queues are promised since their last edit
     meter.follow(world, at=meter.edited_at(world))
     verdict = decide_soundly(world.snapshot)  # 3. the engine; rather nothing than something wrong
     if verdict.plan is None:
         return _refuse(_row(held, world, verdict, began), world)
     applied = apply_plan(verdict.plan, world)  # 4. plan -> rows, guarded
-    if applied.admitted or applied.evicted or applied.resized:
+    if applied.moved:
         meter.follow(load(world.now), at=world.now)  # 5. intervals open and close with it
     cycle = _row(held, world, verdict, began)
-    _record(cycle, world, verdict.plan, applied)  # 6. what the next one must know
+    record(cycle, world.snapshot, verdict.plan, applied)  # 6. what the next one must know
+    return report_of(cycle, applied, verdict.quarantined)
+
+
+def report_of(cycle: Cycle, applied: ApplyReport, quarantined: Iterable[str] = ()) -> CycleReport:
+    """Return what a written cycle did."""
     return CycleReport(
         admitted=cycle.admitted,
         evicted=cycle.evicted,
@@ -82,34 +90,40 @@ def _run(held: leases.Held) -> CycleReport:
         stale=cycle.stale,
         cycle_id=cycle.pk,
         lines=tuple(applied.lines),
-        quarantined=tuple(verdict.quarantined),
+        quarantined=tuple(quarantined),
         resized=len(applied.resized),
         look_again_at=cycle.look_again_at,
     )
 
 
 def _row(held: leases.Held, world: Loaded, verdict: Verdict, began: float) -> Cycle:
+    cycle = row_of(held, world.now, world.last_change, began)
     faults = {**verdict.quarantined, **({"": verdict.faults} if verdict.faults else {})}
+    cycle.faults = {tree: list(sentences) for tree, sentences in faults.items()}
+    return cycle
+
+
+def row_of(held: leases.Held, now: datetime, last_change: int, began: float) -> Cycle:
+    """Return the row of a cycle that ``began`` on the monotonic clock, not written yet."""
     return Cycle(
-        at=world.now,
+        at=now,
         fence=held.fence,
         holder=held.holder,
-        last_change=world.last_change,
-        faults={tree: list(sentences) for tree, sentences in faults.items()},
+        last_change=last_change,
         duration_ms=round((time.monotonic() - began) * 1000),
     )
 
 
-def _record(cycle: Cycle, world: Loaded, plan: Plan, written: ApplyReport) -> None:
+def record(cycle: Cycle, snapshot: Snapshot | None, plan: Plan, written: ApplyReport) -> None:
     """Write the cycle's own row, with snapshot and plan where something was decided."""
     cycle.admitted, cycle.evicted = len(written.admitted), len(written.evicted)
     cycle.held, cycle.stale = written.held, len(written.stale)
     cycle.memory = codec.encode_memory(plan.memory)
     cycle.look_again_at = look_again_at(plan)
     cycle.work = dict(plan.work)
-    moved = written.admitted or written.evicted or written.resized or written.stale
-    if moved or cycle.faults:
-        cycle.snapshot = codec.encode_snapshot(world.snapshot)
+    moved = written.moved or written.stale
+    if snapshot is not None and (moved or cycle.faults):
+        cycle.snapshot = codec.encode_snapshot(snapshot)
         cycle.plan = codec.encode_plan(plan)
     cycle.save()
     for tree, faults in cycle.faults.items():

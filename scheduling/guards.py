@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from django.utils.translation import gettext as _
 
 from gpuplatform.common.problems import Problem
-from scheduling.loader import LIVE
 from scheduling.models import Admission, Workload
+from scheduling.works import LIVE
 
 NAMED = 5  # workloads that a refusal names
 

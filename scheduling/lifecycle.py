@@ -9,12 +9,13 @@ The table is printed, and drawn, in ``docs/concepts/life-of-a-workload.md``.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 
 from django.db import transaction
 from django.db.models import F
 
+from gpuplatform.common.wakeup import note_changes
 from scheduling.engine.terms import CheckVerdict, EvictionReason, Outcome, PendingReason, Status
 from scheduling.models import Admission, CheckState, PodSet, Workload, WorkloadEvent
 from scheduling.steps import FIRST, STEPS
@@ -23,8 +24,10 @@ from scheduling.verdicts import Action, Event, answer_to, read_policies
 CANCELLABLE = (Status.PENDING, Status.ADMITTED, Status.RUNNING, Status.INACTIVE)
 HOLDING = (Status.ADMITTED, Status.RUNNING)
 RESERVED, RESTARTED = "quota_reserved", "restarted"
+CHANGED = "workload"  # the topic of changes whose keys are workloads
 CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
 MOST_GPUS = 2**31 - 1
+CHECKPOINTS_TOLD = timedelta(hours=1)
 _CALM: Mapping[str, Any] = {"pending_reason": "", "blockers": [], "position": None}
 _ANEW: Mapping[str, Any] = {
     "requeues": 0,
@@ -34,6 +37,14 @@ _ANEW: Mapping[str, Any] = {
     "queued_at": None,
     "inactive_reason": "",
 }
+
+
+class Moved(Protocol):
+    """What of a workload decides which columns change when it moves."""
+
+    status: str
+    admitted_at: datetime | None
+    executed_s: float
 
 
 @transaction.atomic
@@ -73,11 +84,11 @@ def transition(
         AssertionError: the table knows no such transition.
     """
     current = Status(workload.status)
-    event = _event(current, to, outcome, event)
+    event = event_of(current, to, outcome, event)
     version = workload.version if expect_version is None else expect_version
     changes = {
         "status": to.value,
-        **_effects(workload, event, to, at),
+        **effects_of(workload, event, to, at),
         **({"outcome": outcome.value} if outcome else {}),
         **_size(workload, current, to, gpus),
         **(columns or {}),
@@ -88,6 +99,7 @@ def transition(
     for name, value in {"version": version + 1, **changes}.items():
         setattr(workload, name, value)
     tell(workload, event, at=at, reason=reason, facts=facts, other=other)
+    note_changes(CHANGED, [workload.pk])  # who keeps a world reads the row again
     return True
 
 
@@ -247,7 +259,15 @@ def tell(
     )
 
 
-def _event(current: Status, to: Status, outcome: Outcome | None, event: str) -> str:
+def tell_checkpoint(workload: Workload, saved: datetime, *, at: datetime) -> None:
+    """Write that progress is safe; once an hour where nothing else happens in between."""
+    newest = workload.events.order_by("-id").first()
+    if newest is None or newest.kind != "checkpoint" or at - newest.at >= CHECKPOINTS_TOLD:
+        tell(workload, "checkpoint", at=at, facts={"saved_until": saved.isoformat()})
+
+
+def event_of(current: Status, to: Status, outcome: Outcome | None, event: str) -> str:
+    """Return what happens with this move. Raises AssertionError if the table knows none."""
     assert (outcome is not None) == (to is Status.FINISHED), "an end needs an outcome"
     if outcome is Outcome.CANCELLED:
         event = "cancelled"
@@ -280,7 +300,7 @@ def gpus_of(pods: Iterable[tuple[int, Mapping[str, int]]]) -> int:
     return min(total, MOST_GPUS)
 
 
-def _effects(workload: Workload, event: str, to: Status, at: datetime) -> dict[str, Any]:
+def effects_of(workload: Moved, event: str, to: Status, at: datetime) -> dict[str, Any]:
     """Return the columns that follow from the new state."""
     match to:
         case Status.ADMITTED:
@@ -302,7 +322,7 @@ def _effects(workload: Workload, event: str, to: Status, at: datetime) -> dict[s
             return {**_CALM, **_out(workload, at)}
 
 
-def _out(workload: Workload, at: datetime) -> dict[str, Any]:
+def _out(workload: Moved, at: datetime) -> dict[str, Any]:
     """Return the columns of who holds no admission any more; its time so far is noted."""
     columns: dict[str, Any] = {"admitted_at": None, "started_at": None}
     if workload.admitted_at is not None and workload.status in HOLDING:

@@ -8,7 +8,6 @@ from scheduling.engine.plan import Admit, Evict, Grow, Hold, Shrink
 from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.usage import is_gpu, paired
-from scheduling.models import Workload
 
 _NUMBERED = re.compile(r"(?P<stem>.*?)(?P<number>\d+)")
 
@@ -23,7 +22,7 @@ def gpus_in(known: Known, assignments: Iterable[Assignment]) -> int:
     )
 
 
-def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
+def admitted_line(workload: object, known: Known, decision: Admit) -> str:
     """Return who started, how large it is, where, and how much of it is borrowed."""
     names = {name for assignment in decision.assignments for name in assignment.nodes}
     where = f" on {node_range(names)}" if names else ""
@@ -32,14 +31,14 @@ def admitted_line(workload: Workload, known: Known, decision: Admit) -> str:
     return f"admitted {workload} ({granted_size(known, decision)}){where}{loan}"
 
 
-def grown_line(workload: Workload, known: Known, decision: Admit) -> str:
+def grown_line(workload: object, known: Known, decision: Admit) -> str:
     """Return who runs with more pods from now on, how many they are, and where."""
     names = {name for assignment in decision.assignments for name in assignment.nodes}
     where = f" on {node_range(names)}" if names else ""
     return f"grew {workload} to {granted_size(known, decision)}{where}"
 
 
-def evicted_line(victim: Workload, decision: Evict, preemptor: Workload | None) -> str:
+def evicted_line(victim: object, decision: Evict, preemptor: object) -> str:
     """Return who lost its admission, why and for whom."""
     cause = f" for {preemptor}" if preemptor else ""
     if decision.moves_to:
@@ -54,7 +53,7 @@ def goes_to(decision: Evict) -> dict[str, str]:
 
 
 def resized_line(
-    workload: Workload, known: Known, decision: Grow | Shrink, preemptor: Workload | None
+    workload: object, known: Known, decision: Grow | Shrink, preemptor: object
 ) -> str:
     """Return which gang runs with more or with fewer pods from now on."""
     if isinstance(decision, Shrink):

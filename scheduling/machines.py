@@ -27,7 +27,8 @@ from scheduling.specs import NodeRemoval, NodeSpec
 def nodes_page(request: HttpRequest) -> HttpResponse:
     """Show every GPU by who holds it, and the same as a table."""
     actor = actor_of(request)
-    rows = nodes.node_rows(actor)
+    reserved = reservations.reservation_rows(actor)
+    rows = nodes.node_rows(actor, kept=reservations.kept_on_nodes(reserved))
     if wanted_format(request):
         return rows_response(request, "nodes", nodes.NODE_COLUMNS, nodes.node_cells(rows))
     pieces = fragments.read_fragments()
@@ -36,7 +37,7 @@ def nodes_page(request: HttpRequest) -> HttpResponse:
         "blocks": nodes.blocks_of(rows),
         "legend": nodes.legend_of(rows),
         "sentence": findings.nodes_sentence(rows, pieces),
-        "reserved": reservations.reservation_rows(actor),
+        "reserved": reserved,
         "views": [fragments.FragmentView(piece) for piece in pieces],
         "fragments_finding": fragments.fragments_sentence(pieces),
         "fragments_head": charts.fragments_head(),

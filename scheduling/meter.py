@@ -5,149 +5,216 @@ the cluster reports later that its pods had gone even sooner. The caller runs th
 transaction of the change itself.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
 from gpuplatform.common.models import Change
-from scheduling import lifecycle
+from scheduling import moves, persist
 from scheduling.engine import metering
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.snapshot import Quota
+from scheduling.engine.snapshot import Quota, Snapshot
 from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
 from scheduling.loader import Loaded
-from scheduling.models import (
-    Admission,
-    CapacityInterval,
-    QuotaInterval,
-    UsageInterval,
-    Workload,
+from scheduling.models import CapacityInterval, QuotaInterval, UsageInterval
+from scheduling.moves import Line
+from scheduling.works import Held
+
+OPENED = (
+    *("id", "admission_id", "workload_id", "team_id", "cluster_queue", "namespace", "flavor"),
+    *("resource", "amount", "holding", "lender", "started_at"),
 )
 
-Ground = tuple[int, str, str, str, str]  # admission, flavor, resource, holding, lender
+
+class Ground(NamedTuple):
+    """On which ground an admission holds how much: what tells one open interval from another."""
+
+    admission: int
+    flavor: str
+    resource: str
+    holding: str
+    lender: str
 
 
-def follow(world: Loaded, *, at: datetime) -> None:
+class Span(NamedTuple):
+    """An open interval."""
+
+    pk: int
+    amount: int
+    started_at: datetime
+    workload: UUID
+    cluster_queue: str
+
+
+Standing = dict[Ground, Span]
+
+
+def read_standing(queues: Collection[str] | None = None) -> Standing:
+    """Return the open intervals, of some queues or of all. 1 query."""
+    rows = UsageInterval.objects.filter(ended_at=None).order_by()
+    if queues is not None:
+        rows = rows.filter(cluster_queue__in=queues)
+    columns = (*Ground._fields[1:], "pk", "amount", "started_at", "workload_id", "cluster_queue")
+    return {
+        Ground(admission, *rest[:4]): Span(*rest[4:])
+        for admission, *rest in rows.values_list("admission_id", *columns)
+    }
+
+
+def follow(
+    world: Loaded,
+    *,
+    at: datetime,
+    snapshot: Snapshot | None = None,
+    standing: Standing | None = None,
+    within: Collection[str] | None = None,
+) -> None:
     """Bring usage rows to how ``world`` splits what is held into own quota and loans.
 
-    ``at`` is the instant since which this split holds. Work that ``world`` no longer holds was
-    released then. Where the rows of an admission already say something about a later time (the
-    cause was noticed late), its new split begins there: every GPU is metered exactly once.
+    Args:
+        world: the admissions that are open; work that it no longer holds was released at ``at``.
+        at: the instant since which this split holds. Where the rows of an admission already say
+            something about a later time (the cause was noticed late), its new split begins
+            there: every GPU is metered exactly once.
+        snapshot: what is held, if it is not as in the world's own.
+        standing: the open intervals, brought up to date with the rows; read if not given.
+        within: the queues to look at, whole trees of them; all by default.
     """
-    wanted = _grounds(world)
-    standing = list(UsageInterval.objects.filter(ended_at=None).select_related("workload"))
-    loans_before = _loans(standing)
-    held = {row.pk: max(at, row.admitted_at) for row in world.admissions.values()}
-    for row in standing:
-        if row.admission_id in held:
-            held[row.admission_id] = max(held[row.admission_id], row.started_at)
-    for row in standing:
-        ground = (row.admission_id, row.flavor, row.resource, row.holding, row.lender)
-        if wanted.get(ground) == row.amount:
-            del wanted[ground]
-        else:
-            _close(row, held.get(row.admission_id, at))
-    _trim({row.admission_id for row in standing} - held.keys(), at)
-    _open(world, wanted, held)
-    ends = {row.admission_id: max(at, row.started_at) for row in standing}
-    _tell_loans(loans_before, {**ends, **held})
+    snapshot = snapshot or world.snapshot
+    known = world.doors.cluster_queues
+    if within is not None:
+        within = {*within, ""}
+        snapshot = _part(snapshot, within)
+    keys = [w.key for w in snapshot.workloads if w.admission is not None]
+    mine = {row.pk: row for row in map(world.admissions.__getitem__, keys)}
+    if standing is None:
+        standing = read_standing(within)
+    before = {
+        ground: span
+        for ground, span in standing.items()
+        if within is None or (span.cluster_queue if span.cluster_queue in known else "") in within
+    }
+    wanted = _grounds(world, snapshot)
+    held = {pk: max(at, row.admitted_at) for pk, row in mine.items()}
+    for ground, span in before.items():
+        if ground.admission in held:
+            held[ground.admission] = max(held[ground.admission], span.started_at)
+    gone = {ground: s for ground, s in before.items() if wanted.get(ground) != s.amount}
+    _close([(span, held.get(ground.admission, at)) for ground, span in gone.items()])
+    for ground in gone:
+        del standing[ground]
+    _trim({ground.admission for ground in before} - held.keys(), at)
+    missing = {g: amount for g, amount in wanted.items() if g not in before or g in gone}
+    opened = _open(world, missing, mine, held)
+    standing.update(opened)
+    ends = {ground.admission: max(at, span.started_at) for ground, span in before.items()}
+    stays = {ground: span for ground, span in before.items() if ground not in gone}
+    _tell_loans(before, {**stays, **opened}, {**ends, **held})
 
 
-def _grounds(world: Loaded) -> dict[Ground, int]:
+def _part(snapshot: Snapshot, queues: Collection[str]) -> Snapshot:
+    """Return the part of a world that these queues make up; unmanaged work belongs to it."""
+    known = snapshot.cluster_queues
+    return replace(
+        snapshot,
+        cluster_queues={name: known[name] for name in sorted(queues) if name in known},
+        workloads=tuple(w for w in snapshot.workloads if (w.queue or "") in queues),
+    )
+
+
+def _grounds(world: Loaded, snapshot: Snapshot) -> dict[Ground, int]:
     found: dict[Ground, int] = {}
-    for share in metering.split(world.snapshot):
-        admission = world.admissions[share.workload]
-        ground = (admission.pk, share.flavor, share.resource, share.holding, share.lender)
+    for share in metering.split(snapshot):
+        pk = world.admissions[share.workload].pk
+        ground = Ground(pk, share.flavor, share.resource, share.holding.value, share.lender)
         found[ground] = found.get(ground, 0) + share.amount
     return found
 
 
-def _close(row: UsageInterval, at: datetime) -> None:
-    if at <= row.started_at:
-        row.delete()  # it never lasted: no row of no length
-    else:
-        row.ended_at = at
-        row.save(update_fields=["ended_at"])
+def _close(ends: Iterable[tuple[Span, datetime]]) -> None:
+    """End intervals; of what never lasted no row of no length is left."""
+    lasted, never = [], []
+    for span, end in ends:
+        if end <= span.started_at:
+            never.append(span.pk)
+        else:
+            lasted.append((span.pk, end))
+    persist.delete(UsageInterval, never)
+    persist.update(UsageInterval, ("id",), ("ended_at",), lasted)
 
 
-def _trim(released: Iterable[int], at: datetime) -> None:
+def _trim(released: Collection[int], at: datetime) -> None:
     """Take back what was metered after the instant at which these admissions had ended."""
-    late = UsageInterval.objects.filter(admission__in=released, ended_at__gt=at)
-    late.filter(started_at__gte=at).delete()
-    late.update(ended_at=at)
+    for part in persist.batches(released):
+        late = UsageInterval.objects.filter(admission__in=part, ended_at__gt=at)
+        late.filter(started_at__gte=at).delete()
+        late.update(ended_at=at)
 
 
-def _open(world: Loaded, missing: Mapping[Ground, int], since: Mapping[int, datetime]) -> None:
-    if not missing:
-        return
-    admissions = {row.pk: row for row in world.admissions.values()}
-    keys = {admissions[ground[0]].workload_id for ground in missing}
-    workloads = Workload.objects.defer("template").in_bulk(keys)
-    opened = []
-    for ground, amount in sorted(missing.items()):
-        admission = admissions[ground[0]]
-        admission.workload = workloads[admission.workload_id]
-        opened.append(_usage(world, admission, ground, amount))
-        opened[-1].started_at = since[admission.pk]
-    UsageInterval.objects.bulk_create(opened)
-
-
-def _usage(world: Loaded, admission: Admission, ground: Ground, amount: int) -> UsageInterval:
-    """Return a new row; the queue's team pays, else the workload's own (``decisions.md`` 6)."""
-    _, flavor, resource, holding, lender = ground
-    queue = world.doors.cluster_queues.get(admission.cluster_queue)
-    return UsageInterval(
-        admission=admission,
-        workload=admission.workload,
-        team_id=(queue.team_id if queue else None) or admission.workload.team_id,
-        cluster_queue=admission.cluster_queue,
-        namespace=admission.workload.namespace,
-        flavor=flavor,
-        resource=resource,
-        amount=amount,
-        holding=holding,
-        lender=lender,
-    )
+def _open(
+    world: Loaded,
+    missing: Mapping[Ground, int],
+    held: Mapping[int, Held],
+    since: Mapping[int, datetime],
+) -> Standing:
+    """Begin intervals; the queue's team pays, else the workload's own (``decisions.md`` 6)."""
+    rows, opened = [], Standing()
+    ids = persist.new_ids(UsageInterval, len(missing))
+    for pk, (ground, amount) in zip(ids, sorted(missing.items()), strict=True):
+        admission, start = held[ground.admission], since[ground.admission]
+        queue = world.doors.cluster_queues.get(admission.cluster_queue)
+        team = (queue.team_id if queue else None) or admission.team_id
+        where = admission.cluster_queue, admission.namespace, ground.flavor, ground.resource
+        who = pk, ground.admission, admission.workload_id, team
+        rows.append((*who, *where, amount, ground.holding, ground.lender, start))
+        span = Span(pk, amount, start, admission.workload_id, admission.cluster_queue)
+        opened[ground] = span
+    persist.insert(UsageInterval, OPENED, rows)
+    return opened
 
 
 Loan = tuple[int, str, str]  # admission, flavor, resource
 
 
-def _loans(rows: Iterable[UsageInterval]) -> dict[Loan, list[UsageInterval]]:
-    """Return the rows that are borrowed, by what was borrowed for which admission."""
-    loans: dict[Loan, list[UsageInterval]] = {}
-    for row in rows:
-        if row.holding == Holding.BORROWED:
-            loans.setdefault((row.admission_id, row.flavor, row.resource), []).append(row)
+def _loans(standing: Standing) -> dict[Loan, list[tuple[Ground, Span]]]:
+    """Return what is borrowed, by what was borrowed for which admission."""
+    loans: dict[Loan, list[tuple[Ground, Span]]] = {}
+    for ground, span in standing.items():
+        if ground.holding == Holding.BORROWED.value:
+            loan = ground.admission, ground.flavor, ground.resource
+            loans.setdefault(loan, []).append((ground, span))
     return loans
 
 
-def _tell_loans(before: Mapping[Loan, list[UsageInterval]], since: Mapping[int, datetime]) -> None:
+def _tell_loans(before: Standing, after: Standing, since: Mapping[int, datetime]) -> None:
     """Write a line in the story of each workload that borrows more or less than before.
 
     Which lender stands for which GPU may shift whenever anything else in the cohort moves; that
     is for the ledger, not for the story.
     """
-    borrowed = UsageInterval.objects.filter(ended_at=None, holding=Holding.BORROWED)
-    after = _loans(borrowed.select_related("workload"))
-    for loan in sorted({*before, *after}):
-        rows = after.get(loan, [])
-        was, now = (sum(row.amount for row in part) for part in (before.get(loan, []), rows))
+    had, have, lines = _loans(before), _loans(after), []
+    for loan in sorted({*had, *have}):
+        parts = have.get(loan, [])
+        was = sum(span.amount for _, span in had.get(loan, []))
+        now = sum(span.amount for _, span in parts)
         if was != now:
             kind = "loan_changed" if was and now else "loan_opened" if now else "loan_closed"
-            row = (rows or before[loan])[0]
-            facts = _loan_facts(row, rows or before[loan], now or was)
-            lifecycle.tell(row.workload, kind, at=since[loan[0]], facts=facts)
+            facts = _loan_facts(loan, parts or had[loan], now or was)
+            workload = (parts or had[loan])[0][1].workload
+            lines.append(Line(workload, since[loan[0]], kind, facts=facts))
+    moves.tell_all(lines)
 
 
-def _loan_facts(row: UsageInterval, parts: list[UsageInterval], amount: int) -> dict[str, Any]:
+def _loan_facts(loan: Loan, parts: list[tuple[Ground, Span]], amount: int) -> dict[str, Any]:
     return {
-        "queue": row.cluster_queue,
-        "flavor": row.flavor,
-        "resource": row.resource,
+        "queue": parts[0][1].cluster_queue,
+        "flavor": loan[1],
+        "resource": loan[2],
         "amount": amount,
-        "lenders": {part.lender: part.amount for part in sorted(parts, key=lambda p: p.lender)},
+        "lenders": {g.lender: s.amount for g, s in sorted(parts, key=lambda p: p[0].lender)},
     }
 
 

@@ -58,6 +58,8 @@ def change_workload(
             refuse(_impossible(row, wanted))
         if _write(row, pod_sets, change, wanted, now):
             _tell(row, sum(c.finished or 0 for c in change.pod_sets), before, wanted)
+            if change.last_checkpoint_at is not None:
+                lifecycle.tell_checkpoint(row, change.last_checkpoint_at, at=now)
             if before != wanted:
                 _audit(row, (before, wanted), actor, reason)
             request_cycle("workload", str(row.uid))
@@ -69,6 +71,9 @@ def check_change(
     change: WorkloadChange, row: Workload, pod_sets: Sequence[PodSet], now: datetime
 ) -> Iterator[Problem]:
     """Yield why a live workload cannot become what is asked, each at its place in the body."""
+    if row.status == Status.INACTIVE:
+        yield _problem("status", "NOT_RUNNING", workload=str(row))
+        return
     if row.status not in (Status.PENDING.value, *HOLDING):
         words = _("the workload has ended already, or has just changed; look again")
         yield Problem("status", "already_finished", words)

@@ -1,38 +1,34 @@
 """What the scheduler does by itself. Every task looks at the rows and does what is due."""
 
+import time
 from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 
 from gpuplatform.common import clock
 from gpuplatform.common.models import Change
-from scheduling import cycle, reconciler
 from scheduling.models import Cycle
+from scheduling.worker import Worker
 
-YOUNG_S = 1  # half a beat: every beat finds the last cycle old enough to run again
-ROUNDS = 20  # of one message; what is left waits for the next
+COALESCED_S = 0.02  # what is asked for within this time is answered by one cycle
+WORKER = Worker()  # of this process
 CHANGES_KEPT = timedelta(days=1)
 EVIDENCE_KEPT = 200  # snapshots of cycles that decided something, some hundred kB each
 
 
 @shared_task(name="scheduling.run_cycle")
 def run_cycle() -> None:
-    """Ask the cluster, decide, and go on while something moves.
+    """Decide and ask the cluster, and go on while something moves.
 
-    A burst of wake-ups is answered once: where a young cycle has seen the newest change, a
-    message does nothing. A change that it cannot have seen yet meets the next beat. So does time
-    itself: every beat runs a cycle, whether anything has changed or not, so that a minimum
-    runtime or a claim that ends (``Cycle.look_again_at``) needs no alarm of its own.
+    The process keeps its world from one message to the next. A burst of wake-ups is answered
+    once: what the others call for is seen already, and they find nothing to do. Every beat looks
+    as well, whether anything has changed or not, so that a minimum runtime or a claim that ends
+    needs no alarm of its own.
     """
-    if not _due():
-        return
-    for _ in range(ROUNDS):
-        looked = reconciler.reconcile()
-        decided = cycle.run_cycle()
-        if not (looked.moved or decided.moved):
-            return
+    time.sleep(COALESCED_S)
+    WORKER.turn()
 
 
 @shared_task(name="scheduling.prune")
@@ -49,11 +45,3 @@ def _older_than(kept: int, cycles: QuerySet[Cycle]) -> QuerySet[Cycle]:
     newest = cycles.order_by("-id").values_list("pk", flat=True)
     edge = newest[kept : kept + 1].first()
     return cycles.filter(pk__lte=edge) if edge else cycles.none()
-
-
-def _due() -> bool:
-    last = Cycle.objects.order_by("-id").only("at", "last_change").first()
-    if last is None or clock.now() - last.at >= timedelta(seconds=YOUNG_S):
-        return True
-    newest = Change.objects.aggregate(newest=Max("id"))["newest"] or 0
-    return newest > last.last_change

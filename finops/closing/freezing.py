@@ -7,9 +7,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from finops.allocation.facts import Facts
-from finops.closing.digests import Digest, hash_of
 from finops.loader import MonthFacts
 from finops.models import BillingPeriod, Coverage, Freeze
+from finops.selectors.digests import Digest, hash_of
 
 # Kept whole, because a person asks for them; the rest are rows of usage, kept by their hash.
 RULES = frozenset(

@@ -6,10 +6,10 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
-from finops.closing.digests import Digest, hash_of
 from finops.closing.numbering import numbers, series_of
 from finops.models import Bill, BillingPeriod, IssuedBill
 from finops.selectors.cost_centers import cost_centers
+from finops.selectors.digests import Digest, hash_of
 from queues.choices import AccountingMode
 
 CENTRAL = "central"
@@ -22,7 +22,7 @@ def issue(period: BillingPeriod, digest: Digest, now: datetime) -> list[IssuedBi
     note: it has a series of its own, and its posting the negative amount.
     """
     bills = list(period.bills.select_related("team"))
-    centers = cost_centers(period)
+    centers = cost_centers(period, [bill.team for bill in bills if bill.team])
     issued = [
         _unnumbered(bill, centers.get(bill.team_id or 0, ""), digest, now)
         for bill in sorted(bills, key=_name)

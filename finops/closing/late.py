@@ -19,13 +19,13 @@ from django.utils.translation import gettext as _
 
 from finops import billing
 from finops.allocation.facts import IdlePolicy
-from finops.closing.digests import hash_of, line_columns
 from finops.corrections import KIND
 from finops.drafts import ContradictionError, draft
 from finops.loader import load_facts
 from finops.models import Adjustment, BillingPeriod, BillLine, IssuedBill
 from finops.models.bills import DRAFTED, PeriodStatus
 from finops.models.periods import AdjustmentKind
+from finops.selectors.digests import hash_of, line_columns
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
 from queues.models import Team

@@ -4,7 +4,6 @@
 of the month's row, so that what was seen, reviewed and closed are the same lines by their hash.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,14 +11,15 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops import billing
-from finops.closing.digests import Digest, digest_of
 from finops.closing.freezing import freeze
 from finops.closing.issuing import issue
+from finops.closing_words import LEADS
 from finops.drafts import ContradictionError
 from finops.loader import MonthFacts
 from finops.models import Acknowledgement, BillingPeriod, PeriodStep
 from finops.models.bills import PeriodStatus
 from finops.models.periods import Step
+from finops.selectors.digests import Digest, digest_of
 from finops.selectors.obstacles import Obstacle, obstacles
 from gpuplatform.common import audit, clock
 from gpuplatform.common.problems import Problem, Rejected, Stale
@@ -27,13 +27,6 @@ from queues.models import User
 
 REASON_LENGTH = 500
 DAY = timedelta(days=1)
-# Step -> from which status to which. A closed month leads nowhere.
-LEADS: Mapping[str, tuple[str, str]] = {
-    Step.PUT_FORWARD.value: (PeriodStatus.OPEN.value, PeriodStatus.PROVISIONAL.value),
-    Step.REVIEWED.value: (PeriodStatus.PROVISIONAL.value, PeriodStatus.REVIEWED.value),
-    Step.SENT_BACK.value: (PeriodStatus.REVIEWED.value, PeriodStatus.PROVISIONAL.value),
-    Step.CLOSED.value: (PeriodStatus.REVIEWED.value, PeriodStatus.CLOSED.value),
-}
 NEEDS_REASON = frozenset({Step.SENT_BACK.value})
 
 
@@ -241,4 +234,4 @@ def _obstacle(period: BillingPeriod, code: str, subject: str) -> Obstacle:
             sentence = _("Nobody can let this pass: {why}").format(why=one.sentence)
             raise Rejected([Problem("code", "NOT_TO_BE_HELPED", sentence)])
     sentence = _("No such finding stands in the way of closing {month}.")
-    raise Rejected([Problem("code", "not_found", sentence.format(month=period.name))])
+    raise Rejected([Problem("code", "NOT_IN_THE_WAY", sentence.format(month=period.name))])

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from finops.loader import Promised, has_facts, promised, staleness
-from finops.models import Bill, BillingPeriod, BillLine, Finding
-from finops.models.bills import IdlePolicy
+from finops.models import Bill, BillingPeriod, BillLine, Finding, IssuedBill
+from finops.models.bills import DRAFTED, PeriodStatus
 from finops.words import CAPACITY_KINDS, IDLE_KINDS, USE_KINDS
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
@@ -79,27 +79,49 @@ class BillView:
 
     @property
     def is_draft(self) -> bool:
-        """Return whether figures may still change."""
-        return self.status == "draft"
+        """Return whether figures may still change: the month is not closed."""
+        return self.period.status != PeriodStatus.CLOSED
+
+    @property
+    def issued(self) -> IssuedBill | None:
+        """Return how the bill was issued; None before its month is closed."""
+        return getattr(self.bill, "issued", None)
+
+    @property
+    def mode(self) -> str:
+        """Return the accounting mode: that of the closing, before it the team's own."""
+        if self.issued:
+            return self.issued.mode
+        return self.team.accounting_mode if self.team else "central"
 
     @property
     def is_charged(self) -> bool:
         """Return whether the team pays: its accounting mode is chargeback."""
-        return self.team is not None and self.team.accounting_mode == AccountingMode.CHARGEBACK
+        return self.mode == AccountingMode.CHARGEBACK
+
+    @property
+    def number(self) -> str:
+        """Return the number of an issued bill that is charged, else ""."""
+        return (self.issued.number or "") if self.issued else ""
+
+    @property
+    def team_name(self) -> str:
+        """Return what the team is called, or was when the month was closed; "" is central."""
+        if self.issued:
+            return self.issued.team_name
+        return str(self.team) if self.team else ""
+
+    @property
+    def cost_center(self) -> str:
+        """Return the cost centre that is or would be debited, "" where there is none."""
+        if self.issued:
+            return self.issued.cost_center
+        return self.team.cost_center if self.team else ""
 
     @property
     def is_running(self) -> bool:
         """Return whether the month goes on: figures are those so far."""
         return self.period.ends_at > clock.now()
-
-
-@dataclass(frozen=True, slots=True)
-class ShareFormula:
-    """A proportional share of idle: idle x own use / all use, in money."""
-
-    idle: Decimal
-    own: Decimal
-    all: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +139,11 @@ class MonthView:
     def status(self) -> str:
         """Return the month's state in the words of files."""
         return bill_status(self.period)
+
+    @property
+    def is_drafted(self) -> bool:
+        """Return whether its bills are made anew, and its policy can be chosen."""
+        return self.period.status in DRAFTED
 
     @property
     def sums_match(self) -> bool:
@@ -162,7 +189,7 @@ def bill_status(period: BillingPeriod) -> str:
     """Return what files call the state of a period's bills."""
     if period.pk is None:
         return "none"
-    return "draft" if period.status == "open" else period.status
+    return "draft" if period.status == PeriodStatus.OPEN else str(period.status)
 
 
 def may_see_bills(actor: Actor) -> bool:
@@ -202,44 +229,6 @@ def team_promise(view: BillView) -> Promised | None:
     return promised(view.period, view.team) if view.team else None
 
 
-def share_formulas(view: BillView) -> dict[int, ShareFormula]:
-    """Return by line how a proportional share of idle came about: sums only, no other team's."""
-    shares = [line for line in view.lines if line.kind == "idle_share"]
-    if not shares or view.period.idle_policy != IdlePolicy.PROPORTIONAL:
-        return {}
-    rows = BillLine.objects.filter(
-        bill__period=view.period, kind__in=[*USE_KINDS, "idle_share"]
-    ).values_list("flavor", "kind", "amount", "bill")
-    sums: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-    for flavor, kind, amount, bill in rows:
-        column = "idle" if kind == "idle_share" else "all"
-        # A share that names no flavor is one of the whole cluster.
-        for pool in {flavor, WHOLE_CLUSTER}:
-            sums[pool, column] += amount
-            if column == "all" and bill == view.bill.pk:
-                sums[pool, "own"] += amount
-    return {
-        line.pk: ShareFormula(*(sums[line.flavor, part] for part in ("idle", "own", "all")))
-        for line in shares
-    }
-
-
-def pool_idle(view: BillView) -> BillLine | None:
-    """Return the platform's idle row as a memo on a team's bill, unless the policy hides it."""
-    if view.team is None or view.period.idle_policy != IdlePolicy.SEPARATE:
-        return None
-    rows = BillLine.objects.filter(bill__period=view.period, bill__team=None, kind="idle")
-    found = list(rows)
-    if not found:
-        return None
-    return BillLine(
-        kind="idle",
-        quantity=sum((row.quantity or NOTHING for row in found), Decimal(0)),
-        amount=sum((row.amount for row in found), NOTHING),
-        currency=view.period.currency,
-    )
-
-
 def cost_so_far(actor: Actor, now: datetime) -> CostView:
     """Return the running month and its cost by team, queue and day, as far as the actor sees."""
     running = month_at(now, settings.BILLING_TIME_ZONE)
@@ -273,7 +262,7 @@ def days_of(view: BillView) -> dict[str, dict[str, Decimal]]:
 def _visible(actor: Actor) -> QuerySet[Bill]:
     """Return the bills the actor may see: all, or those of the teams the actor leads."""
     bills = Bill.objects.annotate(is_stale=staleness("period__"))
-    bills = bills.select_related("period", "team").prefetch_related("lines")
+    bills = bills.select_related("period", "team", "issued").prefetch_related("lines")
     return bills if actor.may_see_bills else bills.filter(team_id__in=actor.bill_team_ids)
 
 
@@ -297,7 +286,10 @@ def _view(bill: Bill) -> BillView:
 
 
 def _month_without_bills(actor: Actor, name: str) -> MonthView | None:
-    asked = month(name, settings.BILLING_TIME_ZONE)
+    try:
+        asked = month(name, settings.BILLING_TIME_ZONE)
+    except ValueError:  # an address of REST may name anything
+        return None
     if not may_see_bills(actor) or asked.starts_at >= clock.now():
         return None
     # Not saved: a month gets its row with its first bill.

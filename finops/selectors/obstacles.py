@@ -1,11 +1,9 @@
 """What stands between a month and its closing (decisions.md 6): read by board and by closing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-
-from django.db.models import Sum
 
 from finops.models import Acknowledgement, Bill, BillingPeriod, Finding
 from finops.selectors.cost_centers import cost_centers
@@ -49,10 +47,25 @@ class Obstacle:
         return self.acknowledgement is None
 
 
-def obstacles(period: BillingPeriod) -> list[Obstacle]:
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """What was made of a month: its bills with their lines, and its findings."""
+
+    bills: tuple[Bill, ...]
+    findings: tuple[Finding, ...]
+
+
+def drafted(period: BillingPeriod) -> Drafted:
+    """Return what was made of a month."""
+    bills = period.bills.select_related("team").prefetch_related("lines")
+    return Drafted(tuple(bills), tuple(period.findings.all()))
+
+
+def obstacles(period: BillingPeriod, made: Drafted | None = None) -> list[Obstacle]:
     """Return everything in the way of closing ``period``, acknowledged or not, by code."""
+    made = made or drafted(period)
     known = {(one.code, one.subject): one for one in period.acknowledgements.all()}
-    found = [*_own(period), *_of_findings(period)]
+    found = [*_own(period, made.bills), *_of_findings(made.findings)]
     return sorted(
         (
             Obstacle(code, subject, numbers, _holding(known.get((code, subject)), numbers))
@@ -70,8 +83,8 @@ def _holding(given: Acknowledgement | None, numbers: Mapping[str, Any]) -> Ackno
 Found = tuple[str, str, Mapping[str, Any]]
 
 
-def _of_findings(period: BillingPeriod) -> Iterator[Found]:
-    for finding in period.findings.all():
+def _of_findings(findings: Iterable[Finding]) -> Iterator[Found]:
+    for finding in findings:
         if finding.severity == CRITICAL or _is_spend_without_home(finding):
             yield finding.code, finding.subject, finding.numbers
 
@@ -81,23 +94,18 @@ def _is_spend_without_home(finding: Finding) -> bool:
     return finding.code == "unmapped_model" and bool(Decimal(finding.numbers.get("amount", 0)))
 
 
-def _own(period: BillingPeriod) -> Iterator[Found]:
-    bills = list(Bill.objects.filter(period=period).select_related("team"))
+def _own(period: BillingPeriod, bills: Sequence[Bill]) -> Iterator[Found]:
     if not bills:
         yield "no_bills", "", {}
-    centers = cost_centers(period)
+    teams = [bill.team for bill in bills if bill.team]
+    centers = cost_centers(period, teams)
     for bill in bills:
         team = bill.team
         if team is None or team.accounting_mode != AccountingMode.CHARGEBACK:
             continue
-        if team.pk not in centers and bill.total:
+        if not centers[team.pk] and bill.total:
             yield "no_cost_center", f"team={team.name}", {"team": str(team)}
-    billed = _sum_of_lines(period)
+    billed = sum((line.amount for bill in bills for line in bill.lines.all()), NOTHING)
     wanted = period.total_cost
     if billed != wanted or sum((bill.total for bill in bills), NOTHING) != billed:
         yield "sums_differ", "", {"billed": digits(billed), "cost": digits(wanted)}
-
-
-def _sum_of_lines(period: BillingPeriod) -> Decimal:
-    found = Bill.objects.filter(period=period).aggregate(sum=Sum("lines__amount"))
-    return Decimal(found["sum"] or 0).quantize(NOTHING)

@@ -7,9 +7,9 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
-from gpuplatform.common import clock
+from gpuplatform.common import clock, leases
 
-LATE_S = 30  # fifteen beats without a cycle
+LATE_S = 30  # fifteen beats without a cycle, or three lease periods without a sign of life
 logger = logging.getLogger(__name__)
 
 
@@ -34,10 +34,11 @@ def readyz(_request: HttpRequest) -> JsonResponse:
 
 
 def _last_cycle_age() -> float | None:
-    """Return the seconds since the last scheduling cycle; None where there was none yet."""
+    """Return the seconds since somebody last decided, or looked and found nothing to decide."""
     cycles = apps.get_model("scheduling", "Cycle").objects.order_by("-id")
-    at = cycles.values_list("at", flat=True).first()
-    return None if at is None else max(0.0, round((clock.now() - at).total_seconds(), 1))
+    seen = [cycles.values_list("at", flat=True).first(), leases.last_beat(leases.CYCLE)]
+    latest = max((at for at in seen if at), default=None)
+    return None if latest is None else max(0.0, round((clock.now() - latest).total_seconds(), 1))
 
 
 def _verdict(age: float | None) -> str:

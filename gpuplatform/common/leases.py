@@ -13,14 +13,16 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import DatabaseError, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from gpuplatform.common import clock
 from gpuplatform.common.models import Lease
 
+MOST = timedelta(minutes=5)  # no lease is taken for longer
 CYCLE = "cycle"  # the lease of everything that decides, reconciles or meters
 
 
@@ -43,7 +45,9 @@ def acquire(name: str, holder: str, seconds: int) -> Held | None:
     """Take the lease if it is free, expired or already the holder's; None if it is not."""
     Lease.objects.get_or_create(name=name)
     now = timezone.now()
-    takeable = Q(holder="") | Q(holder=holder) | Q(until__lt=now)
+    # A lease that ends later than any could was taken before the clock was set back.
+    sane = Q(until__gte=now, until__lte=now + MOST)
+    takeable = Q(holder="") | Q(holder=holder) | ~sane
     with transaction.atomic():
         taken = Lease.objects.filter(takeable, name=name).update(
             holder=holder, until=now + timedelta(seconds=seconds), fence=F("fence") + 1
@@ -81,6 +85,20 @@ def transaction_under(name: str, holder: str, seconds: int) -> Iterator[Held | N
         with suppress(DatabaseError):  # it expires by itself where the database is away
             release(held)
         raise
+
+
+def beat(name: str) -> None:
+    """Note that the holder of a lease is there, though it has had nothing to write."""
+    Lease.objects.update_or_create(name=_seen(name), defaults={"until": clock.now()})
+
+
+def last_beat(name: str) -> datetime | None:
+    """Return when :func:`beat` was last called for the lease."""
+    return Lease.objects.filter(name=_seen(name)).values_list("until", flat=True).first()
+
+
+def _seen(name: str) -> str:
+    return f"{name}-seen"
 
 
 def _extend(held: Held) -> bool:

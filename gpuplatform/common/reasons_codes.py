@@ -79,6 +79,7 @@ RULES: dict[str, Reason] = _all(
         "PERIOD_CLOSED": _("The month is closed; its prices and bills stay."),
         "FIGURES_CHANGED": _("The figures are not those that were seen; look at them again."),
         "NO_BILLS": _("No bills of the month were made yet."),
+        "NOT_IN_THE_WAY": _("No such finding stands in the way of closing the month."),
         "NOT_TO_BE_HELPED": _("Nobody can let this pass: the bills themselves are not right."),
         "PERIOD_NOT_OPEN": _("The month is not open."),
         "PERIOD_NOT_OVER": _("The month is not over."),

@@ -1,6 +1,7 @@
 """Ask for a scheduling cycle soon. A lost wake-up costs one beat tick, never correctness."""
 
 import logging
+from collections.abc import Iterable
 
 from celery import current_app
 from django.db import transaction
@@ -8,13 +9,37 @@ from django.db import transaction
 from gpuplatform.common.models import Change
 
 CYCLE_TASK = "scheduling.run_cycle"
+KEYS_LENGTH = 255  # of the column
 logger = logging.getLogger(__name__)
 
 
-def request_cycle(topic: str, key: str = "") -> None:
-    """Note the change in this transaction, and wake the cycle worker once it has committed."""
-    Change.objects.create(topic=topic, key=key)
-    transaction.on_commit(_wake, robust=True)
+def note_changes(topic: str, keys: Iterable[object]) -> None:
+    """Note what has changed, in this transaction, for whoever keeps a world; wake nobody.
+
+    Several keys share a row, with commas between them.
+    """
+    rows, line = [], ""
+    for key in map(str, keys):
+        if line and len(line) + 1 + len(key) > KEYS_LENGTH:
+            rows.append(line)
+            line = ""
+        line = f"{line},{key}" if line else key
+    Change.objects.bulk_create(Change(topic=topic, key=one) for one in (*rows, line) if one)
+
+
+def request_cycle(topic: str, *keys: object) -> None:
+    """Note the change in this transaction, and wake the cycle worker once it has committed.
+
+    A transaction that notes many changes sends one message.
+    """
+    if any(map(str, keys)):
+        note_changes(topic, keys)
+    else:
+        Change.objects.create(topic=topic)
+    inside = set(transaction.get_connection().savepoint_ids)
+    waiting = transaction.get_connection().run_on_commit
+    if not any(func is _wake and sids <= inside for sids, func, _ in waiting):
+        transaction.on_commit(_wake, robust=True)
 
 
 def _wake() -> None:

@@ -37,13 +37,14 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The outcome of a bench. ``seconds`` holds the CPU time of each repetition."""
+    """The outcome of a bench. ``seconds`` holds the time of each repetition, in ``unit``."""
 
     name: str
     env: Mapping[str, Figure]
     work: Mapping[str, Figure]
     seconds: Sequence[float]
     goals: Sequence[Goal] = field(default_factory=tuple)
+    unit: str = "CPU seconds"
 
     def as_json(self) -> str:
         """Return the report in the shape of the contract."""
@@ -59,7 +60,7 @@ class Report:
     def as_table(self) -> str:
         """Return the report for people."""
         lines = [self.name, *_block("env", self.env), *_block("work", self.work)]
-        lines += [f"  CPU seconds: best {min(self.seconds):.2f}, of {len(self.seconds)} runs"]
+        lines += [f"  {self.unit}: best {min(self.seconds):.2f}, of {len(self.seconds)} runs"]
         return "\n".join([*lines, *(f"  {goal}" for goal in self.goals)])
 
 

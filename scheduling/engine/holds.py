@@ -4,7 +4,7 @@ Equal forms are explained once. Cost: O(waiting work), and one search for each f
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.ordering import queue_order
@@ -23,10 +23,15 @@ _NODES = {BlockerCode.GANG_NO_FIT, BlockerCode.TOPOLOGY_NO_DOMAIN, BlockerCode.F
 
 
 class Holds:
-    """The decisions on waiting work; ``instants`` are those at which time alone may end a wait."""
+    """The decisions on waiting work; ``instants`` are those at which time alone may end a wait.
 
-    def __init__(self, state: State, moves: Iterable[Move] = ()) -> None:
-        self._state, self._rivals = state, Rivals(state, moves)
+    ``queues``: those of which work is told; all by default. "" stands for work outside them.
+    """
+
+    def __init__(
+        self, state: State, moves: Iterable[Move] = (), queues: Collection[str] | None = None
+    ) -> None:
+        self._state, self._rivals, self._queues = state, Rivals(state, moves), queues
         self.instants = [claim.expires_at for claim in state.claims.standing()]
         self.instants += state.losses.instants(state.now)
         starts = (state.reservations[key].starts_at for key in state.reservations)
@@ -38,20 +43,28 @@ class Holds:
         Running gangs that lack pods come last.
         """
         state = self._state
-        for key in sorted(state.blocked):
+        for key in sorted(self._asked(state.blocked)):
             rest = rest_of(state.workloads[key])
             self.instants += [] if rest is None else [rest]
             yield Hold(key, *blocked(state.workloads[key]))
-        for workload in queue_order(state.workloads[key] for key in state.unmanaged):
+        for workload in queue_order(state.workloads[k] for k in self._asked(state.unmanaged)):
             yield Hold(workload.key, *self._explain(workload))
         for queue in sorted(state.lines.queues()):
-            yield from self._line(queue)
+            if self._queues is None or queue in self._queues:
+                yield from self._line(queue)
         yield from self._lacking()
+
+    def _asked(self, keys: Iterable[str]) -> Iterable[str]:
+        """Return which of these workloads are to be told of."""
+        queues, works = self._queues, self._state.workloads
+        if queues is None:
+            return keys
+        return [key for key in keys if (works[key].queue or "") in queues]
 
     def _lacking(self) -> Iterator[Hold]:
         """Yield why running gangs do not have all their pods yet."""
         state, known = self._state, dict[Form, Why]()
-        for key in sorted(state.lacking):
+        for key in sorted(self._asked(state.lacking)):
             gang = state.workloads[key]
             piece = next_piece(state, gang, gang.admission.assignments if gang.admission else ())
             form = form_of(piece)

@@ -108,11 +108,12 @@ def _physical(snapshot: Snapshot) -> Iterable[Share]:
 
     No queue pays for it, or its queue counts something else; then it counts as nominal.
     """
-    atlas = Atlas(snapshot)
+    atlas: Atlas | None = None
     for work in snapshot.workloads:
         paid = work.queue in snapshot.cluster_queues
         if work.admission is None or (paid and not charged_otherwise(work)):
             continue
+        atlas = atlas or Atlas(snapshot)  # only where somebody needs it
         holding = Holding.NOMINAL if paid else Holding.UNMANAGED
         for fr, amount in sorted(_gpus_on_nodes(atlas, work).items()):
             yield Share(work.key, fr.flavor, fr.resource, amount, holding)

@@ -133,12 +133,13 @@ def fragments_sentence(found: Iterable[Fragments]) -> str:
     free, usable = sum(p.free for p in found), sum(p.usable for p in found)
     words = {"free": in_gpus(free), "usable": in_gpus(usable), "rest": in_gpus(free - usable)}
     if not free:
-        return gettext("No GPU is free.")
+        return gettext("No GPU is unused.")
     if free == WHOLE:
-        can = gettext("One GPU is free, and a pod that usually comes can use it.")
-        return can if usable else gettext("One GPU is free, and no pod that comes can use it.")
+        can = gettext("One GPU is unused, and a pod that usually comes can use it.")
+        return can if usable else gettext("One GPU is unused, and no pod that comes can use it.")
     if free == usable:
-        return gettext("All %(free)s free GPUs can be used by pods that usually come.") % words
+        return gettext("All %(free)s unused GPUs can be used by pods that usually come.") % words
     return (
-        gettext("Of %(free)s free GPUs %(usable)s can be used by pods that usually come.") % words
+        gettext("Of %(free)s unused GPUs %(usable)s can be used by pods that usually come.")
+        % words
     )

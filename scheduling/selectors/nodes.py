@@ -1,7 +1,7 @@
 """Nodes as the heat map shows them: blocks, racks, nodes, one cell for each GPU."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -12,12 +12,28 @@ from scheduling.engine.machines import GPU
 from scheduling.models import Node, Placement
 
 SHORT = 6
+NOTHING: Mapping[str, int] = {}
 HOSTNAME = "kubernetes.io/hostname"
-NODE_COLUMNS = ("node", "flavor", "block", "rack", "state", "gpus", "used", "free", "teams")
+NODE_COLUMNS = (
+    "node",
+    "flavor",
+    "block",
+    "rack",
+    "state",
+    "gpus",
+    "used",
+    "free",
+    "kept",
+    "teams",
+)
 
 
 class Cell(NamedTuple):
-    """One GPU. ``kind``: used, other (of somebody else), unmanaged, free, out."""
+    """One GPU.
+
+    ``kind``: used, other (of somebody else), unmanaged, kept (free, for a gang that waits), free,
+    out.
+    """
 
     kind: str
     team: Team | None = None
@@ -53,6 +69,7 @@ class NodeRow:
     gpus: int
     held: tuple[Held, ...] = ()
     unmanaged: int = 0
+    reserved: int = 0  # GPUs that are promised to, or held for, a gang that waits
 
     @property
     def short_name(self) -> str:
@@ -76,6 +93,11 @@ class NodeRow:
         return max(0, self.gpus - self.used) if self.is_usable else 0
 
     @property
+    def kept(self) -> int:
+        """Return the free GPUs that are kept for a gang; only short work may use them."""
+        return min(self.free, self.reserved)
+
+    @property
     def state(self) -> str:
         """Return ``ready``, ``cordoned`` or ``not ready``."""
         if not self.node.ready:
@@ -93,7 +115,8 @@ class NodeRow:
                 cells += _joined("used", held.gpus, held.team, held.letter)
         cells += _joined("unmanaged", self.unmanaged)
         rest = max(0, self.gpus - len(cells))
-        return cells + [Cell("free" if self.is_usable else "out")] * rest
+        kept = [Cell("kept")] * min(rest, self.kept)
+        return cells + kept + [Cell("free" if self.is_usable else "out")] * (rest - len(kept))
 
     @property
     def by_team(self) -> list[tuple[Team | None, int]]:
@@ -164,8 +187,13 @@ def read_places() -> Places:
     return Places(list(ResourceFlavor.objects.order_by("name")), levels)
 
 
-def node_rows(actor: Actor, names: Iterable[str] | None = None) -> list[NodeRow]:
-    """Return all nodes, or those named, with who is on them. 4 queries."""
+def node_rows(
+    actor: Actor, names: Iterable[str] | None = None, kept: Mapping[str, int] = NOTHING
+) -> list[NodeRow]:
+    """Return all nodes, or those named, with who is on them. 4 queries.
+
+    ``kept``: the GPUs of each node that reservations name.
+    """
     places = read_places()
     nodes = Node.objects.order_by("name")
     held_on = Placement.objects.filter(admission__released_at=None).exclude(node="")
@@ -179,7 +207,8 @@ def node_rows(actor: Actor, names: Iterable[str] | None = None) -> list[NodeRow]
     letters = letters_of(team for team in owners if team is not None)
     for row in placed:
         by_node.setdefault(row.node, []).append(_held(row, actor, letters))
-    return [_node_row(node, by_node.get(node.name, []), places) for node in nodes]
+    rows = [_node_row(node, by_node.get(node.name, []), places) for node in nodes]
+    return [replace(row, reserved=kept.get(row.node.name, 0)) for row in rows] if kept else rows
 
 
 def last_cordon(name: str) -> AuditEntry | None:
@@ -256,6 +285,7 @@ def node_cells(rows: Iterable[NodeRow]) -> Iterable[dict[str, Any]]:
             "gpus": row.gpus,
             "used": row.used,
             "free": row.free,
+            "kept": row.kept,
             "teams": ", ".join(f"{team.name if team else 'other'} {n}" for team, n in row.by_team),
         }
 
@@ -265,6 +295,7 @@ class Legend(NamedTuple):
 
     teams: list[tuple[Team, int, str]]
     other: int
+    kept: int
     free: int
     out: int
 
@@ -274,9 +305,10 @@ def legend_of(rows: Iterable[NodeRow]) -> Legend:
     rows = list(rows)
     letters = {h.team: h.letter for row in rows for h in row.held if h.team}
     sums: dict[Team, int] = {}
-    other = free = out = 0
+    other = kept = free = out = 0
     for row in rows:
-        free += row.free
+        kept += row.kept
+        free += row.free - row.kept
         out += 0 if row.is_usable else max(0, row.gpus - row.used)
         for team, gpus in row.by_team:
             if team is None:
@@ -284,4 +316,4 @@ def legend_of(rows: Iterable[NodeRow]) -> Legend:
             else:
                 sums[team] = sums.get(team, 0) + gpus
     largest = sorted(sums.items(), key=lambda item: (-item[1], item[0].name))
-    return Legend([(team, gpus, letters[team]) for team, gpus in largest], other, free, out)
+    return Legend([(team, gpus, letters[team]) for team, gpus in largest], other, kept, free, out)

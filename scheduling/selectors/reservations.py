@@ -17,6 +17,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.money import parse_decimal, rounded
 from queues.access import Actor
 from scheduling.engine import codec
+from scheduling.engine.machines import GPU
 from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Reservation
 from scheduling.engine.usage import is_gpu
@@ -46,6 +47,7 @@ class ReservationRow:
     nodes: tuple[str, ...]
     idle_gpus: int
     idle_gpu_hours: float
+    gpus_on: Mapping[str, int]  # by node
     cost: Decimal | None = None
     currency: str = ""
 
@@ -66,6 +68,14 @@ def reservation_of(workload: Workload, actor: Actor) -> ReservationRow | None:
         return None
     mine = [one for one in _standing() if one.workload == str(workload.uid)]
     return _row(mine[0], workload, actor, _prices(mine)) if mine else None
+
+
+def kept_on_nodes(rows: Iterable[ReservationRow]) -> dict[str, int]:
+    """Return how many GPUs of each node are kept for gangs, idle by now or not yet."""
+    kept = Counter[str]()
+    for row in rows:
+        kept.update(row.gpus_on)
+    return dict(kept)
 
 
 def as_fields(row: ReservationRow | None) -> dict[str, Any] | None:
@@ -147,7 +157,17 @@ def _row(
         idle_gpu_hours=hours,
         cost=_cost(one, workload, hours, prices) if workload is not None and seen else None,
         currency=settings.CURRENCY,
+        gpus_on=_gpus_on(one, workload) if workload is not None else {},
     )
+
+
+def _gpus_on(one: Reservation, workload: Workload) -> dict[str, int]:
+    asked = {part.name: int(part.requests.get(GPU, 0)) for part in workload.pod_sets.all()}
+    kept = Counter[str]()
+    for part in one.assignments:
+        for node, pods in part.nodes.items():
+            kept[node] += pods * asked.get(part.pod_set, 0)
+    return dict(kept)
 
 
 def _instant(seconds: float) -> datetime:

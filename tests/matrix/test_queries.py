@@ -25,6 +25,8 @@ FEW, MANY = 3, 30
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
 SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
 SNAPSHOT_PAGES += ("/api/v1/alerts/",)
+# What bills a window anew reads each kind of fact once.
+SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
 STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
 # Pages and, where they have them, their files.
 LISTS = {
@@ -45,9 +47,12 @@ LISTS = {
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
     "/cost/": ("", "csv"),
+    "/cost/by/": ("", "csv"),
+    "/api/v1/cost/": ("",),
     "/bills/": ("", "csv"),
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),
+    f"/bills/{MONTH}/summary/": ("", "csv", "json"),
     "/prices/": ("", "csv"),
     "/mappings/": ("", "csv"),
     "/api/v1/mappings/": ("",),
@@ -73,6 +78,7 @@ LISTS = {
 LISTS_OF_ADMINS = {
     "/people/": ("", "csv"),
     "/api/v1/mappings/unmatched/": ("",),
+    f"/bills/{MONTH}/close/": ("", "json"),
     "/sources/": ("", "csv"),
     f"/sources/{SOURCE}/": ("", "csv"),
     "/api/v1/sources/": ("",),

@@ -17,7 +17,16 @@ from django.test.client import MULTIPART_CONTENT
 from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
-from tests.matrix.world import MAPPING_ID, MONTH, PRICE_ID, SOURCE, SOURCE_DAY, word
+from tests.matrix.world import (
+    CHECK,
+    GATE,
+    MAPPING_ID,
+    MONTH,
+    PRICE_ID,
+    SOURCE,
+    SOURCE_DAY,
+    word,
+)
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -260,6 +269,25 @@ WRITES = (
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
     page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
     page(
+        "workloads/<uid>/active/",
+        LEAD_OF_DATOS,
+        {"active": "no"},
+        f"/workloads/{ZEBU_RUNS}/active/",
+    ),
+    page("workloads/<uid>/gate/", LEAD_OF_DATOS, {"gate": GATE}, f"/workloads/{ZEBU_RUNS}/gate/"),
+    page(
+        "workloads/<uid>/checks/<name>/",
+        "login 404 404 403 403 403 ok",
+        {"state": "Ready", "message": "agreed"},
+        f"/workloads/{ZEBU_RUNS}/checks/{CHECK}/",
+    ),
+    page(
+        "admission-checks/save/",
+        ADMIN,
+        {"name": "other", "kind": "manual", "queues": ["*"], "reason": REASON},
+    ),
+    page("admission-checks/<name>/delete/", ADMIN, {}, f"/admission-checks/{CHECK}/delete/"),
+    page(
         "nodes/<name>/cordon/",
         ADMIN,
         {"cordoned": "yes", "reason": REASON},
@@ -272,6 +300,24 @@ WRITES = (
         "login 404 404 403 ok 403 ok",
         {"idle_policy": "even", "reason": REASON},
         f"/bills/{MONTH}/",
+    ),
+    page(
+        "bills/<month>/close/<step>/",
+        "login 404 404 404 422 403 422",  # the month of the world is not over
+        {"reason": REASON},
+        f"/bills/{MONTH}/close/put_forward/",
+    ),
+    page(
+        "bills/<month>/close/acknowledge/",
+        "login 404 404 404 422 403 422",  # nothing stands in its way
+        {"code": "drift", "reason": REASON},
+        f"/bills/{MONTH}/close/acknowledge/",
+    ),
+    page(
+        "bills/<month>/close/adjust/",
+        "login 404 404 404 ok 403 ok",
+        {"amount": "1.00", "reason": REASON},
+        f"/bills/{MONTH}/close/adjust/",
     ),
     page(
         "prices/new/",
@@ -353,6 +399,36 @@ WRITES = (
         "",
         path=f"/api/v1/workloads/{ZEBU_RUNS}/",
     ),
+    rest(
+        "POST",
+        "workloads/<uid>/checkpoint/",
+        "401 404 404 ok 403 403 ok",
+        {},
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/checkpoint/",
+    ),
+    rest(
+        "POST",
+        "workloads/<uid>/checks/<name>/",
+        "401 404 404 403 403 403 ok",
+        {"state": "Ready"},
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/checks/{CHECK}/",
+    ),
+    rest(
+        "PUT",
+        "admission-checks/<name>/",
+        "401 403 403 403 403 403 ok",
+        {"kind": "manual", "queues": [ZEBU]},
+        path=f"/api/v1/admission-checks/{CHECK}/",
+        headers=ANY_VERSION,
+    ),
+    rest(
+        "DELETE",
+        "admission-checks/<name>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/admission-checks/{CHECK}/",
+        headers=ANY_VERSION,
+    ),
     rest("POST", "manifests/", "401 422 422 ok 403 403 ok", MANIFEST, content_type=YAML),
     rest(
         "PUT",
@@ -411,6 +487,27 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"reason": REASON},
         path=f"/api/v1/mappings/{MAPPING_ID}/end/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/<step>/",
+        "401 404 404 404 422 403 422",  # the month of the world is not over
+        {"reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/put_forward/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/acknowledgements/",
+        "401 404 404 404 422 403 422",  # nothing stands in its way
+        {"code": "drift", "reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/acknowledgements/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/adjustments/",
+        "401 404 404 404 ok 403 ok",
+        {"amount": "1.00", "reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/adjustments/",
     ),
     rest("POST", "prices/", "401 403 403 403 ok 403 ok", PRICE),
 )

@@ -148,7 +148,7 @@ def test_page_figure_file_and_rest_say_the_same_of_what_is_free(platform, ada, s
     assert row["gang_of_1"] == "host=1 cluster=1"
     assert piece["largest_gangs"]["2"] == {"host": 0, "cluster": 0}
     page = browser.get("/nodes/").text
-    assert "One GPU is free, and no pod that comes can use it." in page
+    assert "One GPU is unused, and no pod that comes can use it." in page
     assert "100.0 %" in page
     assert "too few on one node" in page
     for theme in ("light", "dark"):

@@ -41,6 +41,12 @@ def gpu_hours(hours: Decimal | None) -> str:
 
 
 @register.filter
+def whole_number(number: int | None) -> str:
+    """Return a count with thousands apart, like ``380,000,000``."""
+    return "-" if number is None else _decimal(Decimal(number), "#,##0")
+
+
+@register.filter
 def percent(ratio: Decimal | None) -> str:
     """Return a ratio as whole percent: ``0.61`` is ``61 %``."""
     return UNKNOWN if ratio is None else f"{_decimal(ratio * 100, '#,##0')} %"

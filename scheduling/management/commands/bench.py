@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import gang, kueue_load, openb
+from scheduling.bench import drain, gang, kueue_load, openb
 from scheduling.bench.report import Report
 from scheduling.engine.terms import PlacementPolicy
 
@@ -45,9 +45,18 @@ class Command(BaseCommand):
         gangs.add_argument("--decisions", type=int, default=3_000)
         gangs.add_argument("--json", action="store_true")
 
+        drained = benches.add_parser("drain", help="a large load, all pending, with all its rows")
+        drained.add_argument("--workloads", type=int, help="how many in all (default: 50000)")
+        drained.add_argument("--json", action="store_true")
+
     def handle(self, *_args: Any, **options: Any) -> None:
         """Run the bench and print."""
-        runs = {"kueue-load": self._kueue_load, "openb": self._openb, "gang": self._gang}
+        runs = {
+            "kueue-load": self._kueue_load,
+            "openb": self._openb,
+            "gang": self._gang,
+            "drain": self._drain,
+        }
         report = runs[options["name"]](options)
         self.stdout.write(report.as_json() if options["json"] else report.as_table())
 
@@ -69,6 +78,10 @@ class Command(BaseCommand):
     def _gang(self, options: dict[str, Any]) -> Report:
         policy = PlacementPolicy(options["policy"])
         return gang.bench(policy, options["nodes"], options["decisions"])
+
+    def _drain(self, options: dict[str, Any]) -> Report:
+        data = json.loads(self._path("kueue-perf", "large_scale.json").read_text("utf-8"))
+        return drain.bench(data, options["workloads"])
 
     def _path(self, *parts: str) -> Path:
         path = Path(settings.SHARED_DATA, *parts)

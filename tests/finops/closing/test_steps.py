@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from finops import billing
-from finops.closing.digests import digest_of
 from finops.closing.steps import acknowledge, put_forward_ended
 from finops.models import BillingPeriod, Finding, Freeze, IssuedBill, PeriodStep
+from finops.selectors.digests import digest_of
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected, Stale
 from queues.models import Team
@@ -237,7 +237,10 @@ def test_only_what_stands_in_the_way_can_be_acknowledged_and_with_a_reason(fin, 
     june()
     found.append({"code": "unallocated"})
     step("put_forward", fin)
-    for code, reason, wanted in (("drift", "x", "not_found"), ("unallocated", " ", "required")):
+    for code, reason, wanted in (
+        ("drift", "x", "NOT_IN_THE_WAY"),
+        ("unallocated", " ", "required"),
+    ):
         with pytest.raises(Rejected) as refusal:
             acknowledge(JUNE, code, "", fin, reason)
         assert codes(refusal) == [wanted]

@@ -54,8 +54,8 @@ print(json.dumps([left.holder, left.fence, before, look()]))
     ("module", "name"),
     [
         ("cycle", "decide_soundly"),
-        ("applier.lifecycle", "transition"),
-        ("cycle", "_record"),
+        ("applier.moves", "take"),
+        ("cycle", "record"),
     ],
 )
 def test_a_worker_that_is_killed_leaves_nothing_and_the_next_goes_on(elsewhere, module, name):

@@ -68,6 +68,10 @@ def test_rest_and_pages_show_what_is_reserved_and_what_it_costs(two_nodes, admin
     assert told["cost"] is None, "nobody has set a price"
     page = admin_client.get(reverse("nodes")).content.decode()
     assert "Room reserved for gangs" in page
+    assert "kept free for a gang that waits, 4" in page
+    assert page.count("is-kept") == 5, "four GPUs, and the key"
+    rows = admin_client.get(reverse("nodes"), {"format": "json"}).json()
+    assert [(row["free"], row["kept"]) for row in rows] == [(2, 2), (2, 2)]
     page = admin_client.get(reverse("workload", args=[gang.uid])).content.decode()
     assert "Starts by" in page
     assert "at today" not in page

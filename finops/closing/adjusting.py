@@ -1,0 +1,95 @@
+"""Adjustments by hand: a line of a month that is still a draft, with a reason."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from finops import billing
+from finops.models import Adjustment, BillingPeriod
+from finops.models.bills import DRAFTED
+from finops.models.periods import AdjustmentKind
+from gpuplatform.common import audit, clock
+from gpuplatform.common.money import CENT, digits
+from gpuplatform.common.problems import Problem, Rejected
+from queues.models import Team, User
+
+REASON_LENGTH = 500
+HIGHEST = Decimal(1_000_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class AdjustmentSpec:
+    """What is adjusted: a team's account, or with "" the central one; any sign, whole cents."""
+
+    team: str
+    amount: Decimal
+    reason: str
+    original: str = ""  # the closed month that it corrects
+    original_line: str = ""
+
+
+def adjust(name: str, spec: AdjustmentSpec, actor: User) -> Adjustment:
+    """Add an adjustment to the open month ``name`` and make its bills anew.
+
+    Raises:
+        Rejected: the month is not a draft, no such team or closed month, not whole cents.
+    """
+    with transaction.atomic():
+        period = BillingPeriod.objects.select_for_update().filter(name=name).first()
+        team = Team.objects.filter(name=spec.team).first() if spec.team else None
+        original = BillingPeriod.objects.filter(name=spec.original, status="closed").first()
+        problems = _problems(period, spec, team, original)
+        if problems or period is None:
+            raise Rejected(problems)
+        row = Adjustment.objects.create(
+            period=period,
+            kind=AdjustmentKind.MANUAL,
+            team=team,
+            original=original,
+            original_line=spec.original_line,
+            amount=spec.amount,
+            currency=period.currency,
+            by=actor,
+            by_name=actor.get_username(),
+            reason=spec.reason.strip(),
+        )
+        audit.record(
+            actor,
+            "billing_period.adjusted",
+            ("BillingPeriod", name),
+            after={"team": spec.team, "amount": digits(spec.amount), "of": spec.original},
+            reason=row.reason,
+            team=spec.team,
+        )
+        billing.rebuild_draft(name, now=clock.now())
+        return row
+
+
+def _problems(
+    period: BillingPeriod | None,
+    spec: AdjustmentSpec,
+    team: Team | None,
+    original: BillingPeriod | None,
+) -> list[Problem]:
+    found = []
+    if period is None or period.status not in DRAFTED:
+        found.append(Problem("period", "PERIOD_NOT_OPEN", _("Only a draft can be adjusted.")))
+    if spec.team and team is None:
+        found.append(Problem("team", "no_such_team", _("There is no such team.")))
+    if spec.original and original is None:
+        sentence = _("{month} is not a closed month.").format(month=spec.original[:20])
+        found.append(Problem("original", "not_found", sentence))
+    if not spec.reason.strip():
+        found.append(Problem("reason", "required", _("Say what is adjusted and why.")))
+    return found + _problems_of_amount(spec.amount)
+
+
+def _problems_of_amount(amount: Decimal) -> list[Problem]:
+    if not amount.is_finite() or abs(amount) >= HIGHEST:
+        sentence = _("An amount must be below 1,000,000,000.")
+        return [Problem("amount", "OUT_OF_RANGE", sentence)]
+    if not amount or amount != amount.quantize(CENT):
+        return [Problem("amount", "not_cents", _("An amount is whole cents and not zero."))]
+    return []

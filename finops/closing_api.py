@@ -1,0 +1,174 @@
+"""REST of months: where each stands, its steps, acknowledgements, adjustments, its summary."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from finops.closing import adjusting, steps
+from finops.closing_json import board_json, summary_json
+from finops.models import BillingPeriod
+from finops.selectors.board import Board, close_board
+from finops.selectors.summary import month_summary
+from gpuplatform.common.paging import CheckedView
+from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.models import User
+
+
+class Known(serializers.Serializer[BillingPeriod]):
+    """A body whose every field is read."""
+
+    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
+        unknown = set(self.initial_data) - set(self.fields)
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
+        return attrs
+
+
+class StepSerializer(Known):
+    """Why, and the hash of the lines that were seen."""
+
+    reason = serializers.CharField(max_length=500, allow_blank=True, default="")
+    seen = serializers.CharField(max_length=64, allow_blank=True, default="")
+
+
+class AcknowledgementSerializer(Known):
+    """A finding by its name, and why it may stay as it is."""
+
+    code = serializers.CharField(max_length=48)
+    subject = serializers.CharField(max_length=255, allow_blank=True, default="")
+    reason = serializers.CharField(max_length=500)
+
+
+class AdjustmentSerializer(Known):
+    """A line by hand; team "" is the central account."""
+
+    team = serializers.CharField(max_length=63, allow_blank=True, default="")
+    amount = serializers.DecimalField(max_digits=14, decimal_places=2)
+    original = serializers.CharField(max_length=7, allow_blank=True, default="")
+    original_line = serializers.CharField(max_length=255, allow_blank=True, default="")
+    reason = serializers.CharField(max_length=500)
+
+
+class PeriodsView(CheckedView):
+    """The months that have bills."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="periods_list")
+    def get(self, request: Request) -> Response:
+        """List the months and where each stands, newest first, to those who see all bills."""
+        demand_visible(actor_of(request).may_see_bills)
+        rows = BillingPeriod.objects.values_list("name", "status", "currency")
+        names = ("period", "status", "currency")
+        return Response([dict(zip(names, row, strict=True)) for row in rows])
+
+
+class PeriodView(CheckedView):
+    """The close board of a month."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="periods_one")
+    def get(self, request: Request, month: str) -> Response:
+        """Answer where the month stands, what is in the way, who did what."""
+        return Response(board_json(_board(request, month)))
+
+
+class PeriodSummaryView(CheckedView):
+    """The summary of a month."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="periods_summary")
+    def get(self, request: Request, month: str) -> Response:
+        """Answer one row per team that the caller may see, and their sums."""
+        view = month_summary(actor_of(request), month)
+        if view is None:
+            raise Http404
+        return Response(summary_json(view))
+
+
+class PeriodStepView(CheckedView):
+    """A step of a month."""
+
+    permission_classes = (HasScope,)
+    scopes = {"POST": "cost:close"}
+
+    @extend_schema(
+        request=StepSerializer, responses=OpenApiTypes.OBJECT, operation_id="periods_step"
+    )
+    def post(self, request: Request, month: str, step: str) -> Response:
+        """Take the step; closing a closed month changes nothing."""
+        user = _closer(request, month)
+        body = _body(StepSerializer, request)
+        steps.take_step(month, steps.Asked(step, user, body["reason"], body["seen"]))
+        return Response(board_json(_board(request, month)))
+
+
+class AcknowledgementsView(CheckedView):
+    """What is let pass."""
+
+    permission_classes = (HasScope,)
+    scopes = {"POST": "cost:close"}
+
+    @extend_schema(
+        request=AcknowledgementSerializer,
+        responses={201: OpenApiTypes.OBJECT},
+        operation_id="periods_acknowledge",
+    )
+    def post(self, request: Request, month: str) -> Response:
+        """Let a finding not stand in the way of closing."""
+        user = _closer(request, month)
+        body = _body(AcknowledgementSerializer, request)
+        steps.acknowledge(month, body["code"], body["subject"], user, body["reason"])
+        return Response(board_json(_board(request, month)), status=status.HTTP_201_CREATED)
+
+
+class AdjustmentsView(CheckedView):
+    """Adjustments by hand."""
+
+    permission_classes = (HasScope,)
+    scopes = {"POST": "cost:close"}
+
+    @extend_schema(
+        request=AdjustmentSerializer,
+        responses={201: OpenApiTypes.OBJECT},
+        operation_id="periods_adjust",
+    )
+    def post(self, request: Request, month: str) -> Response:
+        """Add a line to a month that is still a draft."""
+        user = _closer(request, month)
+        spec = adjusting.AdjustmentSpec(**_body(AdjustmentSerializer, request))
+        adjusting.adjust(month, spec, user)
+        return Response(board_json(_board(request, month)), status=status.HTTP_201_CREATED)
+
+
+def _body(shape: type[Known], request: Request) -> dict[str, Any]:
+    found = shape(data=request.data)
+    found.is_valid(raise_exception=True)
+    return dict(found.validated_data)
+
+
+def _board(request: Request, month: str) -> Board:
+    view = close_board(actor_of(request), month)
+    if view is None:
+        raise Http404
+    return view
+
+
+def _closer(request: Request, month: str) -> User:
+    _board(request, month)
+    actor = actor_of(request)
+    demand(actor.may_price)
+    assert isinstance(actor.user, User), "HasScope let somebody in"
+    return actor.user

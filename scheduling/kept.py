@@ -1,0 +1,199 @@
+"""The world as the cycle worker keeps it from cycle to cycle: read once, then fed by changes.
+
+A kept world and a freshly read one lead to the same plan (``decisions.md`` 4). Whatever is no
+change of a workload (queues, nodes, quotas), and whatever another process has decided, asks for
+a new one. Source: ``performance.md`` 6.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from gpuplatform.common.models import Change
+from scheduling import meter
+from scheduling.engine.cycle import advance
+from scheduling.engine.desk import Desk
+from scheduling.engine.holds import Holds
+from scheduling.engine.plan import Hold
+from scheduling.engine.snapshot import Memory, Snapshot, Workload
+from scheduling.engine.state import State
+from scheduling.engine.tree import queue_key, quota_tree
+from scheduling.lifecycle import CHANGED
+from scheduling.loader import Loaded, load, resized_at
+from scheduling.models import Cycle
+from scheduling.works import Works, keys_of, read_works
+
+OVERLAP = 1_000  # ids: a lower one may be committed after a higher one
+Value = TypeVar("Value")
+
+
+class Kept:
+    """A world and its working state. Whoever fails to write what it decided throws it away."""
+
+    def __init__(self, world: Loaded, seen: Iterable[int]) -> None:
+        self.state = State(world.snapshot)
+        self.world = replace(world, snapshot=replace(world.snapshot, workloads=()))
+        self.standing: meter.Standing = {}
+        self.last_cycle = world.last_cycle
+        self.unsaid = set(self.state.lines.queues())  # queues whose waiting work is to be told why
+        self.touched = {*world.snapshot.cluster_queues, ""}  # queues whose holdings may be new
+        self.resized: list[Workload] = list(self.state.workloads.values())
+        self.is_new = True  # nothing has been written of it yet
+        self._seen = set(seen)
+        self._trees = trees_of(world.snapshot)
+
+    @classmethod
+    def read(cls, now: datetime) -> "Kept":
+        """Return the world as it stands in the tables.
+
+        Which changes it contains is asked first: what is committed meanwhile is taken in later.
+        """
+        seen = list(Change.objects.order_by("-id").values_list("id", flat=True)[:OVERLAP])
+        return cls(load(now), seen)
+
+    # -- changes ------------------------------------------------------------------------------
+    def news(self) -> list[tuple[int, str, str]]:
+        """Return the changes that have not been taken in: number, topic, key. 1 query."""
+        since = max(self._seen, default=0) - OVERLAP
+        found = (
+            Change.objects.filter(id__gt=since).order_by("id").values_list("id", "topic", "key")
+        )
+        return [one for one in found if one[0] not in self._seen]
+
+    def is_outdated(self) -> bool:
+        """Return whether somebody else has decided since, or everything was forgotten. 1 query."""
+        newest = Cycle.objects.order_by("-id").values_list("pk", flat=True).first()
+        return (newest or 0) != self.last_cycle
+
+    def feed(self, news: Collection[tuple[int, str, str]]) -> bool:
+        """Take in changes; False: the world has to be read anew."""
+        if any(topic != CHANGED or not key for _, topic, key in news):
+            return False
+        keys = {UUID(key) for _, _, keys in news for key in keys.split(",")}
+        self.take_in(sorted(keys))
+        self._seen.update(number for number, _, _ in news)
+        newest = max(self._seen, default=0)
+        self._seen = {number for number in self._seen if number > newest - OVERLAP}
+        return True
+
+    def take_in(self, uids: Collection[UUID]) -> None:
+        """Let these workloads be as their rows say now."""
+        if not uids:
+            return
+        works = read_works(self.world.doors, uids)
+        fresh = {work.key: work for work in works.workloads}
+        for uid in uids:
+            for key in keys_of(uid):
+                self._follow(key, fresh.get(key))
+                _put(self.world.admissions, key, works.held.get(key))
+            _put(self.world.faces, str(uid), works.faces.get(str(uid)))
+        self._note_size(works)
+
+    def _follow(self, key: str, fresh: Workload | None) -> None:
+        mine = self.state.workloads.get(key)
+        if fresh is None:
+            self.state.drop(key)
+        elif mine is None or not _same(mine, fresh):
+            self.state.put(fresh)
+        for work in (mine, fresh):
+            if work is not None:
+                self.unsaid |= self._beside(work.queue)
+                if work.admission is not None:
+                    self.touched |= self.tree(work.queue)
+
+    def _note_size(self, works: Works) -> None:
+        self.resized += [work for work in works.workloads if work.admission is not None]
+        latest = [at for at in (resized_at(works), self.world.resized_at) if at]
+        self.world = replace(self.world, resized_at=max(latest, default=None))
+
+    def tree(self, queue: str | None) -> frozenset[str]:
+        """Return the queues of the same tree."""
+        return self._trees.get(queue or "", frozenset({queue or ""}))
+
+    def _beside(self, queue: str | None) -> frozenset[str]:
+        return self.state.wards.beside(queue) | {queue or ""}
+
+    # -- a cycle ------------------------------------------------------------------------------
+    def advance(self, now: datetime) -> Desk:
+        """Decide; the state is as decided afterwards, whatever becomes of it."""
+        self.world = replace(self.world, now=now, snapshot=self.platform(now))
+        return advance(self.state, now.timestamp())
+
+    def platform(self, now: datetime) -> Snapshot:
+        """Return hardware, promises and memory, without work."""
+        return replace(self.state.platform, now=now.timestamp(), memory=self.state.memory())
+
+    def holds(self, desk: Desk | None = None, queues: Collection[str] | None = None) -> list[Hold]:
+        """Return why work waits: of some queues, or of all."""
+        return list(Holds(self.state, desk.moves if desk else (), queues))
+
+    def waiting(self, queues: Iterable[str]) -> int:
+        """Return how many wait in these queues."""
+        lines = self.state.lines
+        return sum(len(places) for q in queues for places in lines.forms(q).values())
+
+    def held_in(
+        self, queues: Collection[str], works: Iterable[Workload] | None = None
+    ) -> Snapshot:
+        """Return the snapshot of what is held in these queues, now or as ``works`` say."""
+        works = self.state.workloads.values() if works is None else works
+        mine = [w for w in works if w.admission is not None and (w.queue or "") in queues]
+        return replace(self.world.snapshot, workloads=tuple(mine))
+
+    def wards_of(self, queues: Iterable[str | None]) -> set[str]:
+        """Return all queues that can feel a move in one of these."""
+        return {name for queue in queues for name in self._beside(queue)}
+
+    def read_touched(self) -> None:
+        """Read what is metered of queues in which the cluster may have ended work."""
+        if self.is_new or not self.touched <= self._trees.keys():
+            self.standing = meter.read_standing()
+            return
+        kept = {g: s for g, s in self.standing.items() if s.cluster_queue not in self.touched}
+        self.standing = kept | meter.read_standing(self.touched)
+
+    @property
+    def last_change(self) -> int:
+        """Return the number of the newest change that has been taken in."""
+        return max(self._seen, default=0)
+
+    def settled(self, cycle: int, at: datetime) -> None:
+        """Note the number of the cycle that was written of it."""
+        self.last_cycle = cycle
+        self.world = replace(self.world, previous_at=at)
+
+
+def stable(memory: Memory) -> Memory:
+    """Return what of a memory is worth a row: not what only counts the time that passes."""
+    kept = (replace(r, idle_gpu_seconds=0.0, counted_at=0.0) for r in memory.reservations)
+    return replace(memory, reservations=tuple(kept))
+
+
+def _same(mine: Workload, fresh: Workload) -> bool:
+    """Return whether a row says what the state holds already."""
+    return mine.key == fresh.key and _plain(mine) == _plain(fresh)
+
+
+def _plain(work: Workload) -> Workload:
+    """Return a workload without what no decision depends on: its version, the order of rows."""
+    if work.admission is None:
+        return replace(work, version=0)
+    parts = tuple(sorted(work.admission.assignments, key=lambda one: one.pod_set))
+    return replace(work, version=0, admission=replace(work.admission, assignments=parts))
+
+
+def _put(table: dict[str, Value], key: str, value: Value | None) -> None:
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value
+
+
+def trees_of(platform: Snapshot) -> dict[str, frozenset[str]]:
+    """Return for each queue the queues of its tree."""
+    tree, members = quota_tree(platform), dict[object, set[str]]()
+    for name in platform.cluster_queues:
+        members.setdefault(tree.root(queue_key(name)), set()).add(name)
+    return {name: frozenset(names) for names in members.values() for name in names}

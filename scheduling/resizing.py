@@ -1,0 +1,62 @@
+"""Rows of work that comes to hold more or less while it runs on."""
+
+from collections.abc import Iterable
+
+from django.db.models import F
+
+from scheduling import lifecycle
+from scheduling.engine.plan import Admit
+from scheduling.engine.snapshot import Assignment
+from scheduling.engine.snapshot import Workload as Known
+from scheduling.engine.standing import shrunk
+from scheduling.engine.terms import Status
+from scheduling.loader import Loaded
+from scheduling.models import Placement, PodSet, Workload
+from scheduling.shrinking import trim
+from scheduling.works import NO_GROWTH, Face
+
+HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
+
+
+def resize(workload: Face, known: Known, assignments: Iterable[Assignment]) -> bool:
+    """Write what a running workload holds; False where it has changed since it was seen."""
+    seen = Workload.objects.filter(pk=workload.uid, version=workload.version)
+    gpus = granted_gpus(known, assignments)
+    if not seen.filter(status__in=HOLDING).update(version=F("version") + 1, gpus=gpus, growth={}):
+        return False
+    workload.version, workload.gpus, workload.growth = workload.version + 1, gpus, NO_GROWTH
+    return True
+
+
+def grow(workload: Face, known: Known, decision: Admit) -> bool:
+    """Write the size that a running workload had asked for; False where it has changed since."""
+    if not resize(workload, known, decision.assignments):
+        return False
+    more = PodSet.objects.filter(workload=workload.uid).exclude(wanted=None)
+    more.update(count=F("wanted"), wanted=None)
+    return True
+
+
+def trim_placements(world: Loaded, works: Iterable[Known]) -> None:
+    """Take the pods off the nodes of elastic work that was brought to a smaller size.
+
+    Which pods go follows from the engine's rule, so quota, nodes and rows agree. Costs nothing
+    where nothing shrank.
+    """
+    for work in works:
+        if work.admission is None:
+            continue
+        wanted = {pod_set.name: pod_set.count for pod_set in work.pod_sets}
+        for assignment in work.admission.assignments:
+            pods = wanted.get(assignment.pod_set, assignment.count)
+            if pods < assignment.count:
+                placed = Placement.objects.filter(
+                    admission=world.admissions[work.key].pk, pod_set=assignment.pod_set
+                )
+                trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
+
+
+def granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:
+    """Return the GPUs of what is granted."""
+    requests = {pod_set.name: pod_set.requests for pod_set in known.pod_sets}
+    return lifecycle.gpus_of((a.count, requests[a.pod_set]) for a in assignments)

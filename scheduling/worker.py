@@ -1,0 +1,261 @@
+"""The cycle worker: decides on a kept world, writes under the lease, and asks the cluster.
+
+What is decided outside the lease is written under it, and only if nobody else has decided since;
+whatever goes wrong, the kept world is thrown away and read anew (``decisions.md`` 2 and 4).
+"""
+
+import logging
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from gpuplatform.common import clock, leases
+from scheduling import cycle, meter, reconciler
+from scheduling.applier import apply_plan
+from scheduling.cycle import CycleReport
+from scheduling.engine.desk import Desk
+from scheduling.engine.invariants import violations
+from scheduling.engine.plan import Hold, Plan
+from scheduling.engine.snapshot import Snapshot, Workload
+from scheduling.engine.terms import PendingReason
+from scheduling.kept import Kept, stable
+from scheduling.past_use import PAUSE
+from scheduling.resizing import trim_placements
+
+ROUNDS = 20  # of one wake-up; what is left waits for the next
+LOOK_S = 1.0  # between two looks at the cluster, when nothing moves
+EXPLAINED_AT_ONCE = 300  # waiting workloads that are told why in each cycle
+SHARE = 10  # reasons take a tenth of the time at most
+CALM_S = 1.0  # between two tellings of many reasons, at least
+EVIDENCE_OF = 500  # workloads up to which each cycle that decides keeps its evidence
+EVIDENCE_S = 60.0  # between two cycles that do, in a larger world
+
+logger = logging.getLogger(__name__)
+
+
+class Worker:
+    """One process at a time does this. Killed at any instant, it leaves nothing half done."""
+
+    def __init__(self) -> None:
+        self._holder = leases.unique_holder()
+        self._kept: Kept | None = None
+        self._now: datetime | None = None  # of the last cycle
+        self._looked: datetime | None = None  # when the cluster was asked last
+        self._beaten: datetime | None = None
+        self._told, self._telling_took = -CALM_S, 0.0
+        self._evidence = -EVIDENCE_S
+
+    def turn(self) -> None:
+        """Decide and ask the cluster in turn until nothing moves.
+
+        Everything that is due is done: whoever calls need not know why it was woken.
+        """
+        for _ in range(ROUNDS):
+            decided = self.decide()
+            looked = self._look() if decided.moved or _is_over(self._looked, LOOK_S) else None
+            if not decided.moved and not (looked and looked.moved):
+                break
+        self.explain()
+        self._beat()
+
+    def _look(self) -> reconciler.ReconcileReport:
+        self._looked = clock.now()
+        return reconciler.reconcile(holder=self._holder)
+
+    def forget(self) -> None:
+        """Throw the kept world away; the next cycle reads it anew."""
+        self._kept = None
+
+    def _beat(self) -> None:
+        """Say once in a while that somebody looks, though there is nothing to decide."""
+        if _is_over(self._beaten, settings.CYCLE_LEASE_S):
+            self._beaten = clock.now()
+            leases.beat(leases.CYCLE)
+
+    # -- deciding -----------------------------------------------------------------------------
+    def decide(self) -> CycleReport:
+        """Run one cycle. Without anything to write, nothing is written, not even that it ran."""
+        began = time.monotonic()
+        now = clock.now()
+        kept = self._up_to_date(now)
+        before, memory = dict(kept.state.workloads), kept.state.memory()
+        desk = soundly(kept, before, now)
+        if desk is None:
+            self.forget()
+            return cycle.run_cycle(self._holder)  # it finds out in which tree the fault is
+        quiet = not (desk.moves or kept.touched or kept.resized or kept.is_new)
+        if quiet and stable(memory) == stable(kept.state.memory()):
+            return CycleReport()
+        report = self._write(kept, desk, before, began)
+        for line in report.lines:
+            logger.info("%s", line)
+        return report
+
+    def _up_to_date(self, now: datetime) -> Kept:
+        """Return the kept world with all changes taken in, or a fresh one."""
+        kept, passed = self._kept, now - (self._now or now)
+        self._now = now
+        awake = timedelta() <= passed <= PAUSE  # not paused, and no clock was set back
+        known = kept is not None and awake and not kept.is_outdated()
+        if kept is not None and known and kept.feed(kept.news()):
+            return kept
+        self._kept = Kept.read(now)
+        return self._kept
+
+    def _write(
+        self, kept: Kept, desk: Desk, before: Mapping[str, Workload], began: float
+    ) -> CycleReport:
+        """Write what was decided as one transaction, if nobody else has decided since."""
+        self._kept = None  # unless everything goes well
+        with leases.transaction_under(leases.CYCLE, self._holder, settings.CYCLE_LEASE_S) as held:
+            if held is None or kept.is_outdated():
+                return CycleReport(ran=held is not None, stale=len(desk.moves))
+            report = self._write_under(held, kept, desk, before, began)
+        self._kept = kept
+        return report
+
+    def _write_under(
+        self,
+        held: leases.Held,
+        kept: Kept,
+        desk: Desk,
+        before: Mapping[str, Workload],
+        began: float,
+    ) -> CycleReport:
+        _catch_up(kept, before)
+        evident = bool(desk.moves) and self._is_evident(len(before))
+        plan = Plan(tuple(desk.moves), work=dict(sorted(desk.work.items())))
+        if evident:
+            plan = replace(plan, decisions=(*plan.decisions, *kept.holds(desk)))
+        applied = apply_plan(plan, kept.world, before)
+        if applied.stale:
+            kept.take_in([kept.world.faces[key].uid for key in _uids(applied.stale, before, kept)])
+        if applied.moved:
+            _meter_moves(kept, desk, before)
+        kept.unsaid = set() if evident else kept.unsaid | kept.wards_of(_queues(desk, before))
+        plan = replace(plan, memory=kept.state.memory())
+        row = cycle.row_of(held, kept.world.now, kept.last_change, began)
+        snapshot = None
+        if evident:
+            self._evidence = time.monotonic()
+            snapshot = replace(kept.world.snapshot, workloads=tuple(before.values()))
+        cycle.record(row, snapshot, plan, applied)
+        kept.settled(row.pk, row.at)
+        return cycle.report_of(row, applied)
+
+    def _is_evident(self, works: int) -> bool:
+        """Return whether this cycle keeps snapshot and plan; large worlds do so once a minute."""
+        return works <= EVIDENCE_OF or time.monotonic() - self._evidence >= EVIDENCE_S
+
+    # -- reasons ------------------------------------------------------------------------------
+    def explain(self) -> int:
+        """Tell who waits why, where anything near them has changed; return how many were told.
+
+        Few are told at once; many as often as a tenth of the time allows.
+        """
+        kept = self._kept
+        if kept is None or not kept.unsaid:
+            return 0
+        began = time.monotonic()
+        wait = max(CALM_S, SHARE * self._telling_took)
+        if kept.waiting(kept.unsaid) > EXPLAINED_AT_ONCE and began - self._told < wait:
+            return 0
+        holds = kept.holds(queues=kept.unsaid)
+        self._kept = None
+        with leases.transaction_under(leases.CYCLE, self._holder, settings.CYCLE_LEASE_S) as held:
+            if held is None or kept.is_outdated():
+                return 0
+            told = apply_plan(Plan(tuple(holds)), kept.world, kept.state.workloads).held
+        kept.unsaid = set()
+        self._kept = kept
+        self._told = time.monotonic()
+        self._telling_took = self._told - began
+        return told
+
+
+def _is_over(since: datetime | None, seconds: float) -> bool:
+    """Return whether so many seconds have passed, or nobody can say: a clock may be set back."""
+    passed = None if since is None else (clock.now() - since).total_seconds()
+    return passed is None or not 0 <= passed < seconds
+
+
+def soundly(kept: Kept, before: Mapping[str, Workload], now: datetime) -> Desk | None:
+    """Return the moves of a cycle that breaks no law; None where there is a fault of ours."""
+    try:
+        desk = kept.advance(now)
+        faults = _broken(kept, desk, before)
+    except Exception:
+        logger.exception("a cycle on a kept world broke off; the world is read anew")
+        return None
+    if faults:
+        logger.error("a cycle on a kept world broke a law: %s", "; ".join(faults))
+        return None
+    return desk
+
+
+def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> None:
+    """Write what follows from edits and from the cluster's news before anything is decided."""
+    trim_placements(kept.world, kept.resized)
+    if kept.is_new:
+        meter.note_supply(kept.world)
+    if kept.touched:
+        kept.read_touched()
+        meter.follow(
+            kept.world,
+            at=meter.edited_at(kept.world),
+            snapshot=kept.held_in({*kept.touched, ""}, before.values()),
+            standing=kept.standing,
+            within=None if kept.is_new else kept.touched,
+        )
+    kept.touched, kept.resized, kept.is_new = set(), [], False
+
+
+def _meter_moves(kept: Kept, desk: Desk, before: Mapping[str, Workload]) -> None:
+    """Open and close intervals with what was written; whole trees, for loans shift in them."""
+    trees = {name for queue in _queues(desk, before) for name in kept.tree(queue)}
+    meter.follow(
+        kept.world,
+        at=kept.world.now,
+        snapshot=kept.held_in({*trees, ""}),
+        standing=kept.standing,
+        within=trees,
+    )
+
+
+def _queues(desk: Desk, before: Mapping[str, Workload]) -> set[str]:
+    """Return the queues in which somebody moved."""
+    return {before[move.workload].queue or "" for move in desk.moves}
+
+
+def _uids(stale: Collection[str], before: Mapping[str, Workload], kept: Kept) -> set[str]:
+    """Return the workloads behind keys that may stand for their growth."""
+    found = {before[key].replaces or key for key in stale}
+    return {key for key in found if key in kept.world.faces}
+
+
+def _broken(kept: Kept, desk: Desk, before: Mapping[str, Workload]) -> tuple[str, ...]:
+    """Return which laws the moves break, told from the part of the world that can feel them."""
+    if not desk.moves:
+        return ()
+    snapshot, memory = kept.world.snapshot, kept.state.memory()
+    known = snapshot.memory
+    named = {one.workload for one in (*known.claims, *memory.claims)}
+    named |= {one.workload for one in (*known.reservations, *memory.reservations)}
+    named &= before.keys()
+    queues = kept.wards_of({*_queues(desk, before), *(before[key].queue for key in named), ""})
+    moved = {move.workload for move in desk.moves}
+    near = [
+        work
+        for key, work in before.items()
+        if key in moved or key in named or (work.admission and (work.queue or "") in queues)
+    ]
+    waits = [
+        Hold(work.key, PendingReason.PENDING_EVALUATION, ())
+        for work in near
+        if work.admission is None and work.key not in moved
+    ]
+    part: Snapshot = replace(snapshot, workloads=tuple(near))
+    return violations(part, Plan((*desk.moves, *waits), memory))

@@ -1,0 +1,409 @@
+"""Live workloads as the engine sees them, from rows: all there are, or those that are named.
+
+Equal pod sets become one object, so that a hundred thousand equal gangs cost the memory of one.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
+
+from django.conf import settings
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from scheduling import models as rows
+from scheduling import persist
+from scheduling.charging import charges_of
+from scheduling.engine.parts import leaver, leaving_key
+from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
+from scheduling.engine.terms import BlockerCode, Status
+from scheduling.minima import Role, with_minima
+from scheduling.moves import Move
+from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
+from scheduling.routes import Doors, blocked, drained, resolve_queue
+
+GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
+LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
+WORKLOAD = (
+    *("uid", "namespace", "name", "queue_name", "ceiling_queue", "team_id", "priority"),
+    *("min_member", "preemptible", "stateless", "expected_duration_s", "max_execution_time_s"),
+    *("checkpoint_interval_s", "status", "pending_reason", "position", "gpus", "created_at"),
+    *("last_checkpoint_at", "resized_at", "version", "gates", "queued_at", "requeue_at"),
+    *("on_node_loss", "admitted_at", "executed_s"),
+)
+WORKLOAD_TEXTS = ("role_minima", "blockers", "growth")
+SHAPE = (
+    *("name", "count", "min_count", "subgroup_size", "min_subgroups", "topology_mode"),
+    *("topology_level", "group", "device_locality", "device_memory_mib"),
+)
+SHAPE_TEXTS = ("requests", "node_selector", "tolerations", "affinity", "slices")
+NO_GROWTH = "{}"
+REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
+
+
+class Held(NamedTuple):
+    """An admission that is open: quota and nodes are held on its strength."""
+
+    pk: int
+    workload_id: UUID
+    cluster_queue: str
+    admitted_at: datetime
+    started_at: datetime | None
+    evicted_at: datetime | None
+    is_part: bool
+    namespace: str
+    team_id: int | None
+
+
+class Placed(NamedTuple):
+    """Pods of one pod set on one node."""
+
+    pod_set: str
+    node: str
+    pods: int
+    flavors: Mapping[str, str]
+    charges: Mapping[str, int] | None
+    devices: list[list[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRow:
+    """A pod set's row: its shape, and how many of its pods are wanted and over."""
+
+    shape: tuple[Any, ...]
+    wanted: int | None
+    finished: int
+
+    @property
+    def name(self) -> str:
+        """Return the pod set's name."""
+        return str(self.shape[0])
+
+    @property
+    def count(self) -> int:
+        """Return of how many pods it consists now."""
+        return int(self.shape[1])
+
+
+@dataclass(slots=True)
+class Face:
+    """What a writer must know of a workload beside what the engine sees.
+
+    ``told``: why it waits, as its row says it: reason, blockers as JSON text, position.
+    ``growth``: the same of a running one that asks for more pods, as JSON text.
+    """
+
+    uid: UUID
+    name: str
+    version: int
+    status: str
+    team_id: int | None
+    gpus: int
+    told: tuple[str, str, int | None]
+    growth: str = NO_GROWTH
+    resized_at: datetime | None = None
+    admitted_at: datetime | None = None
+    executed_s: float = 0.0
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def grows(self) -> dict[str, Any]:
+        """Return why it waits for more pods, as its row says it."""
+        return dict(_json(self.growth))
+
+    def follow(self, move: Move) -> None:
+        """Say what the row says after a move of the workload was written."""
+        self.version, self.status = self.version + 1, move.to.value
+        self.gpus = self.gpus if move.gpus is None else move.gpus
+        self.admitted_at = move.at if move.to is Status.ADMITTED else self.admitted_at
+
+    def follow_row(self, row: rows.Workload) -> None:
+        """Say what the row says after it was written by itself."""
+        self.version, self.status, self.gpus = row.version, row.status, row.gpus
+        self.told = row.pending_reason, as_text(row.blockers), row.position
+        self.growth = as_text(row.growth)
+        self.admitted_at, self.executed_s = row.admitted_at, row.executed_s
+
+    def holds(self, pk: int, queue: str, at: datetime) -> Held:
+        """Return the admission that it holds from now on."""
+        namespace = self.name.partition("/")[0]
+        return Held(pk, self.uid, queue, at, None, None, False, namespace, self.team_id)
+
+
+@dataclass
+class Works:
+    """What was read: the engine's workloads, and by key what goes with each of them."""
+
+    workloads: list[Workload] = field(default_factory=list)
+    faces: dict[str, Face] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
+
+
+def growth_key(uid: object) -> str:
+    """Return the engine's key of what a running workload asks to become."""
+    return str(uuid5(GROWTH, str(uid)))
+
+
+def keys_of(uid: object) -> tuple[str, str, str]:
+    """Return the keys under which the engine may know a workload: itself, a part, its growth."""
+    return str(uid), leaving_key(str(uid)), growth_key(uid)
+
+
+def read_works(
+    doors: Doors, uids: Collection[UUID] | None = None, *, waiting: bool = True
+) -> Works:
+    """Read live work and what still stands of work that is over. 4 queries for each 10,000.
+
+    Args:
+        doors: where queue names lead.
+        uids: which; all by default.
+        waiting: also what holds nothing.
+    """
+    found = Works()
+    if uids is None:
+        _read(_live(waiting=waiting), doors, found)
+        return found
+    for part in persist.batches(uids):
+        _read(_live(waiting=waiting).filter(uid__in=part), doors, found)
+    return found
+
+
+def _live(*, waiting: bool) -> QuerySet[rows.Workload]:
+    standing = rows.Admission.objects.filter(released_at=None).values("workload")
+    stands = Q(uid__in=standing)
+    return rows.Workload.objects.filter(Q(status__in=LIVE) | stands if waiting else stands)
+
+
+def _texts(names: Iterable[str]) -> dict[str, Cast]:
+    return {f"{name}_text": Cast(name, TextField()) for name in names}
+
+
+def _read(live: QuerySet[rows.Workload], doors: Doors, found: Works) -> None:
+    scope = live.order_by().values("uid")
+    open_ones = rows.Admission.objects.filter(released_at=None, workload__in=scope).order_by()
+    facts = (*Held._fields[:7], "workload__namespace", "workload__team_id")
+    for line in open_ones.values_list(*facts):
+        one = Held(*line)
+        key = str(one.workload_id)
+        found.held[leaving_key(key) if one.is_part else key] = one
+    # The workloads before their pod sets: one that is submitted between the two queries must be
+    # seen with its pod sets or not at all, for a gang without pods fits everywhere.
+    texts = _texts(WORKLOAD_TEXTS)
+    works = list(
+        live.order_by("created_at", "uid")
+        .annotate(**texts)
+        .values_list(*WORKLOAD, *texts, named=True)
+    )
+    roles = _roles(scope)
+    placed = _placed(open_ones.values("pk"))
+    for row in works:
+        _add(row, roles[row.uid], placed, doors, found)
+
+
+def _roles(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
+    texts = _texts(SHAPE_TEXTS)
+    of = rows.PodSet.objects.filter(workload__in=scope).order_by("workload_id", "position")
+    lines = of.annotate(**texts).values_list("workload_id", "wanted", "finished", *SHAPE, *texts)
+    found: defaultdict[UUID, list[RoleRow]] = defaultdict(list)
+    for uid, wanted, finished, *shape in lines.iterator(chunk_size=2_000):
+        found[uid].append(RoleRow(tuple(shape), wanted, finished))
+    return found
+
+
+def _placed(admissions: Any) -> defaultdict[int, list[Placed]]:
+    texts = _texts(("flavors", "charges", "devices"))
+    lines = (
+        rows.Placement.objects.filter(admission__in=admissions)
+        .annotate(**texts)
+        .order_by("admission_id", "pod_set", "node")
+        .values_list("admission_id", "pod_set", "node", "count", *texts)
+    )
+    found: defaultdict[int, list[Placed]] = defaultdict(list)
+    for pk, pod_set, node, count, flavors, charges, devices in lines.iterator(chunk_size=2_000):
+        charged = None if charges is None else _json(charges)
+        found[pk].append(Placed(pod_set, node, count, _json(flavors), charged, _json(devices)))
+    return found
+
+
+@lru_cache(maxsize=20_000)
+def _json(text: str) -> Any:
+    """Return what a text of a row says; equal texts give one object, which nobody may change."""
+    return json.loads(text)
+
+
+@lru_cache(maxsize=20_000)
+def canonical(text: str) -> str:
+    """Return JSON as this process would write it, whatever its database made of the blanks."""
+    return as_text(json.loads(text))
+
+
+def as_text(value: Any) -> str:
+    """Return a value as JSON with its keys in order: equal values give equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _add(
+    row: Any,
+    roles: list[RoleRow],
+    placed: Mapping[int, list[Placed]],
+    doors: Doors,
+    found: Works,
+) -> None:
+    key = str(row.uid)
+    held = found.held.get(key)
+    stand = placed.get(held.pk, []) if held else []
+    runs = _workload(row, roles, held, stand, doors)
+    found.workloads.append(runs)
+    found.faces[key] = Face(
+        row.uid,
+        runs.name,
+        row.version,
+        row.status,
+        row.team_id,
+        row.gpus,
+        (row.pending_reason, canonical(row.blockers_text), row.position),
+        canonical(row.growth_text),
+        row.resized_at,
+        row.admitted_at,
+        row.executed_s,
+    )
+    part = found.held.get(leaving_key(key))
+    if part:
+        pods = admission_of(part.admitted_at, placed.get(part.pk, []))
+        found.workloads.append(leaver(runs, pods.assignments))
+    if held and held.evicted_at is None and any(role.wanted for role in roles):
+        found.workloads.append(_grown(runs, row, roles, doors))
+
+
+def _grown(runs: Workload, row: Any, roles: Iterable[RoleRow], doors: Doors) -> Workload:
+    """Return a running workload as large as it asks to be, waiting (``admission.md`` K37)."""
+    since = _json(row.growth_text).get("since")
+    wanted = {role.name: role.wanted or role.count for role in roles}
+    return replace(
+        runs,
+        key=growth_key(row.uid),
+        created_at=datetime.fromisoformat(since).timestamp() if since else runs.created_at,
+        pod_sets=tuple(replace(p, count=wanted[p.name]) for p in runs.pod_sets),
+        admission=None,
+        blocked=blocked(row.namespace, resolve_queue(row.namespace, row.queue_name, doors), doors)
+        if row.queue_name
+        else "",
+        reclaimable={},
+        replaces=runs.key,
+    )
+
+
+def _workload(
+    row: Any, roles: list[RoleRow], held: Held | None, stand: list[Placed], doors: Doors
+) -> Workload:
+    route = resolve_queue(row.namespace, row.queue_name, doors)
+    if held is not None:  # what is held stays where it was admitted
+        held_in = held.cluster_queue
+        queue, why = held_in if held_in in doors.cluster_queues else "", drained(route)
+    elif row.queue_name:
+        queue = route.cluster_queue if route else row.queue_name
+        why = blocked(row.namespace, route, doors)
+    else:
+        queue, why = "", ""
+    if held is None and row.gates:
+        why = BlockerCode.GATED.value
+    shapes = tuple(role.shape for role in roles)
+    rules = settings.RESOURCE_TRANSFORMATIONS
+    pod_sets, least = _pod_sets(shapes, row.min_member, row.role_minima_text, rules)
+    return Workload(
+        key=str(row.uid),
+        name=f"{row.namespace}/{row.name}",
+        queue=queue or None,
+        priority=row.priority,
+        created_at=(row.queued_at or row.created_at).timestamp(),
+        pod_sets=_as_admitted(pod_sets, stand) if stand else pod_sets,
+        admission=admission_of(held.admitted_at, stand) if held else None,
+        releasing=held is not None and held.evicted_at is not None,
+        preemptible=row.preemptible,
+        blocked=why,
+        ceiling_queue=row.ceiling_queue or None,
+        version=row.version,
+        local_queue=str(route.local_queue) if route and route.local_queue else "",
+        last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
+        duration_s=row.expected_duration_s or row.max_execution_time_s,  # a limit, for want of one
+        reclaimable={role.name: role.finished for role in roles if role.finished},
+        stateless=row.stateless,
+        checkpoint_interval_s=row.checkpoint_interval_s,
+        min_member=least,
+        not_before=row.requeue_at.timestamp() if row.requeue_at else None,
+        mends=row.on_node_loss != REQUEUE,
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _pod_sets(
+    shapes: tuple[tuple[Any, ...], ...], min_member: int | None, role_minima: str, rules: str
+) -> tuple[tuple[PodSet, ...], int | None]:
+    """Return the pod sets of equal gangs as one object, and the gang's minimum.
+
+    ``rules``: those by which quota is charged; other rules make other pod sets.
+    """
+    del rules
+    bare = Workload("", "", None, 0, 0.0, tuple(map(_pod_set, shapes)))
+    roles = [Role(*shape[:1], *shape[1:5]) for shape in shapes]
+    sized = with_minima(bare, min_member, _json(role_minima), roles)
+    return sized.pod_sets, sized.min_member
+
+
+def _pod_set(shape: tuple[Any, ...]) -> PodSet:
+    said = dict(zip((*SHAPE, *SHAPE_TEXTS), shape, strict=True))
+    said |= {name: _json(said[name]) for name in SHAPE_TEXTS}
+    layers = [(layer["level"], layer["size"]) for layer in said["slices"]]
+    return PodSet(
+        name=said["name"],
+        count=said["count"],
+        requests=said["requests"],
+        node_selector=said["node_selector"],
+        tolerations=tolerations_of(said["tolerations"]),
+        topology=topology_of(said["topology_mode"], said["topology_level"], layers, said["group"]),
+        affinity=affinity_of(said["affinity"]),
+        charges=charges_of(said["requests"]),
+        device=device_request_of(
+            said["requests"], said["device_locality"], said["device_memory_mib"]
+        ),
+    )
+
+
+def _as_admitted(pod_sets: tuple[PodSet, ...], stand: Iterable[Placed]) -> tuple[PodSet, ...]:
+    """Return pod sets that are charged what they were charged when they were admitted.
+
+    A change of the transformations counts for work that is admitted after it.
+    """
+    frozen: dict[str, Mapping[str, int] | None] = {}
+    for one in stand:
+        frozen.setdefault(one.pod_set, one.charges)
+    if all(frozen.get(p.name, p.charges) == p.charges for p in pod_sets):
+        return pod_sets
+    return tuple(replace(p, charges=frozen.get(p.name, p.charges)) for p in pod_sets)
+
+
+def admission_of(admitted_at: datetime, stand: Iterable[Placed]) -> Admission:
+    """Return what is held as the engine sees it."""
+    by_pod_set: defaultdict[str, list[Placed]] = defaultdict(list)
+    for one in stand:
+        by_pod_set[one.pod_set].append(one)
+    return Admission(
+        admitted_at=admitted_at.timestamp(),
+        assignments=tuple(
+            Assignment(
+                pod_set=name,
+                count=sum(one.pods for one in parts),
+                flavors=parts[0].flavors,
+                nodes={one.node: one.pods for one in parts if one.node},
+                devices={one.node: tuple(map(tuple, one.devices)) for one in parts if one.devices},
+            )
+            for name, parts in by_pod_set.items()
+        ),
+    )

@@ -1,0 +1,203 @@
+"""Close board and summary, as page, file and answer."""
+
+import csv
+import io
+import re
+from decimal import Decimal
+
+import pytest
+import time_machine
+
+from finops.models import BillingPeriod, IssuedBill
+from queues.models import Team
+from tests.finops import rows
+
+from .world import AFTER, JUNE, charged_june, close, june, step
+
+pytestmark = pytest.mark.django_db
+BOARD, SUMMARY = f"/bills/{JUNE}/close/", f"/bills/{JUNE}/summary/"
+API = f"/api/v1/periods/{JUNE}/"
+
+
+@pytest.fixture(autouse=True)
+def in_july():
+    with time_machine.travel(AFTER, tick=False):
+        yield
+
+
+def text_of(response):
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def csv_rows(response):
+    return list(csv.DictReader(io.StringIO(response.content.decode())))
+
+
+def labelled(html, label):
+    found = re.findall(rf'data-label="{label}">([^<]+)<', html)
+    return [Decimal(text.replace(",", "").replace("\N{MINUS SIGN}", "-")) for text in found]
+
+
+# ---- the walk ----------------------------------------------------------------------------------
+def test_two_people_walk_a_month_to_its_end_in_the_browser(fin, ada, signed_in):
+    charged_june()
+    first, second = signed_in(fin), signed_in(ada)
+    assert "I have reviewed" not in first.get(BOARD).content.decode()
+    seen = first.get(BOARD).context["board"].digest
+    for browser, name in ((first, "put_forward"), (first, "reviewed")):
+        assert browser.post(f"{BOARD}{name}/", {"seen": seen}).status_code == 302
+    assert "a second person closes it" in text_of(first.get(BOARD))
+    assert "a second person closes it" in text_of(first.post(f"{BOARD}closed/", follow=True))
+    assert "never changes again" in text_of(second.post(f"{BOARD}closed/", follow=True))
+    page = text_of(second.get(BOARD))
+    assert "GPU-2026-000001" in page
+    assert "Close the month" not in page
+    assert BillingPeriod.objects.get().status == "closed"
+
+
+def test_a_stale_board_changes_nothing_and_says_so(fin, signed_in):
+    teams = june()
+    step("put_forward", fin)
+    browser = signed_in(fin)
+    seen = browser.get(BOARD).context["board"].digest
+    rows.use(teams["ia"], 1, rows.JUNE, rows.JUNE + (rows.JULY - rows.JUNE) / 30)
+    page = browser.post(f"{BOARD}reviewed/", {"seen": seen}, follow=True)
+    assert "figures have changed since" in text_of(page)
+    assert BillingPeriod.objects.get(name=JUNE).status == "provisional"
+
+
+def test_what_stands_in_the_way_is_on_the_board_with_a_form_that_needs_a_reason(fin, signed_in):
+    june(datos="")
+    step("put_forward", fin)
+    page = signed_in(fin).get(BOARD)
+    assert "Datos is charged and has no cost centre" in text_of(page)
+    assert "cannot be acknowledged" in text_of(page)
+    assert page.context["board"].blocking == 1
+
+
+def test_an_adjustment_by_hand_is_a_line_of_the_bill(fin, ada, signed_in):
+    june()
+    browser = signed_in(fin)
+    typed = {"team": "ia", "amount": "-20.00", "reason": "node 7 was down for a day"}
+    assert browser.post(f"{BOARD}adjust/", typed).status_code == 302
+    bill = browser.get(f"/bills/{JUNE}/ia/?format=csv")
+    line = csv_rows(bill)[-1]
+    assert (line["line_type"], line["amount"]) == ("adjustment", "-20.00")
+    assert line["note"].endswith("node 7 was down for a day")
+    assert "add up to €4,012.00" in text_of(browser.get(BOARD))
+    refused = browser.post(f"{BOARD}adjust/", {"team": "x", "amount": "1", "reason": "y"})
+    assert refused.status_code == 422
+    assert "no such team" in text_of(refused)
+
+
+@pytest.mark.parametrize("path", [BOARD, API])
+def test_leads_and_members_do_not_find_the_board(lea, ian, signed_in, path):
+    june()
+    assert {signed_in(who).get(path).status_code for who in (lea, ian)} == {404}
+
+
+def test_auditors_look_and_do_not_touch(aud, signed_in):
+    june()
+    browser = signed_in(aud)
+    assert browser.get(BOARD).status_code == 200
+    assert "Put forward" not in browser.get(BOARD).content.decode()
+    for path in (f"{BOARD}put_forward/", f"{BOARD}acknowledge/", f"{BOARD}adjust/"):
+        assert browser.post(path, {}).status_code == 403
+
+
+# ---- the summary -------------------------------------------------------------------------------
+def test_every_figure_of_the_summary_stands_in_its_file(fin, ada, signed_in):
+    charged_june()
+    close(fin, ada)
+    browser = signed_in(fin)
+    html = browser.get(SUMMARY).content.decode()
+    found = csv_rows(browser.get(SUMMARY + "?format=csv"))
+    columns = {
+        "Own use": "own",
+        "Borrowed": "borrowed",
+        "Idle": "idle",
+        "Total": "total",
+        "Charged": "charged",
+        "Retained": "retained",
+    }
+    for label, column in columns.items():
+        amounts = [Decimal(row[column]) for row in found]
+        assert labelled(html, label) == [*amounts, sum(amounts)], label
+    answer = browser.get(SUMMARY + "?format=json").json()
+    assert [row["total"] for row in answer["rows"]] == [row["total"] for row in found]
+    assert answer["sums"]["charged"] == "2116.80"
+    assert Decimal(answer["sums"]["charged"]) + Decimal(answer["sums"]["retained"]) == 4032
+    assert browser.get(f"{API}summary/").json() == answer
+
+
+def test_parts_of_a_row_add_up_to_its_total(fin, signed_in):
+    june()
+    for row in csv_rows(signed_in(fin).get(SUMMARY + "?format=csv")):
+        parts = ("own", "borrowed", "idle", "tokens", "adjustments", "other")
+        assert sum(Decimal(row[part]) for part in parts) == Decimal(row["total"])
+
+
+def test_a_lead_sees_the_own_row_with_what_was_promised(lea, signed_in):
+    june()
+    browser = signed_in(lea)
+    (row,) = csv_rows(browser.get(SUMMARY + "?format=csv"))
+    assert (row["team"], row["guaranteed"], row["ceiling"]) == ("datos", "2016.00", "")
+    page = text_of(browser.get(SUMMARY))
+    assert "2,016.00" in page
+    assert "no limit" in page
+    assert "Plataforma" not in page
+
+
+# ---- REST --------------------------------------------------------------------------------------
+def test_rest_walks_the_same_way_with_the_same_refusals(fin, ada, signed_in):
+    charged_june()
+    first, second = signed_in(fin), signed_in(ada)
+    board = first.get(API).json()
+    assert (board["status"], board["next"]) == ("open", ["put_forward"])
+    seen = {"seen": board["lines_sha256"]}
+    for name in ("put_forward", "reviewed"):
+        answer = first.post(f"{API}{name}/", seen, content_type="application/json")
+        assert answer.status_code == 200, answer.content
+    refused = first.post(f"{API}closed/", {}, content_type="application/json")
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["code"] == "SECOND_PERSON"
+    unread = second.post(f"{API}closed/", {"sean": ""}, content_type="application/json")
+    assert unread.status_code in {400, 422}
+    closed = second.post(f"{API}closed/", seen, content_type="application/json").json()
+    assert closed["status"] == "closed"
+    numbers = [one["invoice_number"] for one in closed["issued"]]
+    assert numbers == ["GPU-2026-000001", "GPU-2026-000002", None, None]
+    assert closed["freeze"]["lines_sha256"] == board["lines_sha256"]
+    assert first.get("/api/v1/periods/").json()[0]["status"] == "closed"
+
+
+def test_a_month_that_is_none_is_not_found(fin, signed_in):
+    june()
+    browser = signed_in(fin)
+    for path in ("/api/v1/periods/2026-13/", "/api/v1/periods/x/", "/api/v1/periods/2026-05/"):
+        assert browser.get(path).status_code == 404, path
+
+
+# ---- the issued bill ---------------------------------------------------------------------------
+def test_an_issued_bill_keeps_number_names_and_mode_in_every_form(fin, ada, signed_in):
+    charged_june()
+    close(fin, ada)
+    Team.objects.filter(name="datos").update(
+        display_name="Data", cost_center="9", accounting_mode="showback"
+    )
+    browser = signed_in(fin)
+    file = browser.get(f"/bills/{JUNE}/datos/?format=csv")
+    assert "gpu-chargeback_2026-06_datos_closed_r1.csv" in file["Content-Disposition"]
+    line = csv_rows(file)[0]
+    wanted = ("GPU-2026-000001", "1", "closed", "Datos", "1001", "")
+    names = ("invoice_number", "revision", "status", "team_name", "cost_center", "note")
+    assert tuple(line[name] for name in names) == wanted
+    page = text_of(browser.get(f"/bills/{JUNE}/datos/"))
+    assert "debit 1001, credit platform" in page
+    assert "not charged" not in page
+    shown = text_of(browser.get(f"/bills/{JUNE}/plataforma/"))
+    assert "For information, not charged" in shown
+    assert csv_rows(browser.get(f"/bills/{JUNE}/plataforma/?format=csv"))[0]["note"] == (
+        "for information, not charged"
+    )
+    assert IssuedBill.objects.exclude(number=None).count() == 2
