@@ -24,6 +24,7 @@ from queues.choices import (
     PlacementPolicy,
     QueueingStrategy,
     QuotaSource,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     Undeclared,
@@ -48,7 +49,7 @@ QUEUE_FIELDS += ["reclaimable", "undeclared", "fungibility", "minimum_runtime_s"
 QUEUE_FIELDS += ["yields_to_own", "admission_order", "priority_first", "carried"]
 FUNGIBILITY_FIELDS = ["when_can_borrow", "when_can_preempt", "preference"]
 FLAVOR_FIELDS = ["node_taints", "tolerations", "topology", "policy"]
-COHORT_FIELDS = ["fair_weight", "fairness", "quota_source"]
+COHORT_FIELDS = ["fair_weight", "fairness", "reclaim_to", "quota_source"]
 PREEMPTION_FIELDS = ["within_cluster_queue", "reclaim_within_cohort", "borrow_within_cohort"]
 INT32_MIN = -(2**31)
 Spec = TypeVar("Spec", ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec)
@@ -107,6 +108,7 @@ def read_cohort(name: str, body: Any, *, changes: bool) -> CohortSpec:
             groups=_groups(fields),
             fair_weight=_weight(fields),
             fairness=fields.choice("fairness", Fairness.values, Fairness.NONE),
+            reclaim_to=fields.choice("reclaim_to", ReclaimTo.values, ReclaimTo.QUOTA),
             quota_source=fields.choice("quota_source", QuotaSource.values, QuotaSource.DECLARED),
         )
 

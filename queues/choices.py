@@ -34,6 +34,13 @@ class Fairness(models.TextChoices):
     HISTORY = "history", _("history: least decayed GPU-hours first")
 
 
+class ReclaimTo(models.TextChoices):
+    """How far running gangs take the surplus of others; set at the root of a tree that shares."""
+
+    QUOTA = "quota", _("quota: only who starts takes pods from others")
+    FAIR_SHARE = "fair_share", _("fair share: who runs takes others' surplus up to an equal share")
+
+
 class QueueingStrategy(models.TextChoices):
     """What a head that does not fit does to those behind it."""
 

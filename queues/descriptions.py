@@ -132,6 +132,7 @@ def describe_cohort(row: Cohort) -> CohortSpec:
         groups=describe_groups(row.quotas.all()),
         fair_weight=row.fair_weight,
         fairness=row.fairness,
+        reclaim_to=row.reclaim_to,
         quota_source=row.quota_source,
     )
 

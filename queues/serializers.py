@@ -21,6 +21,7 @@ from queues.choices import (
     PlacementPolicy,
     QueueingStrategy,
     QuotaSource,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     Undeclared,
@@ -93,6 +94,7 @@ class CohortSerializer(serializers.Serializer[Any]):
     groups = ResourceGroupSerializer(many=True)
     fair_weight = serializers.DecimalField(12, 6, default=Decimal(1), min_value=Decimal(0))
     fairness = serializers.ChoiceField(Fairness.choices, default=Fairness.NONE.value)
+    reclaim_to = serializers.ChoiceField(ReclaimTo.choices, default=ReclaimTo.QUOTA.value)
     quota_source = serializers.ChoiceField(QuotaSource.choices, default=QuotaSource.DECLARED.value)
 
 

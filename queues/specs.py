@@ -116,6 +116,7 @@ class CohortSpec:
     groups: tuple[ResourceGroupSpec, ...] = ()
     fair_weight: Decimal = Decimal(1)
     fairness: str = "none"
+    reclaim_to: str = "quota"
     quota_source: str = "declared"
 
 

@@ -39,6 +39,7 @@ from scheduling.engine.terms import (
     Operator,
     PlacementPolicy,
     QueueingStrategy,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     TopologyMode,
@@ -175,6 +176,7 @@ def read_cohorts(
             },
             fair_weight=float(row.fair_weight),
             fairness=Fairness(row.fairness),
+            reclaim_to=ReclaimTo(row.reclaim_to),
         )
     residual = sorted(r.name for r in cohort_rows.values() if r.quota_source == _RESIDUAL)
     own = [cohort.quotas for name, cohort in cohorts.items() if name not in residual]

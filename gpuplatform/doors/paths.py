@@ -44,6 +44,7 @@ PLACES: Mapping[str, Sequence[str]] = {
     "minimum_runtime_s": ("metadata.annotations[gpuplatform.io/minimum-runtime-seconds]",),
     "admission_order": ("spec.admissionScope.admissionMode",),
     "fairness": ("metadata.annotations[gpuplatform.io/fairness]",),
+    "reclaim_to": ("metadata.annotations[gpuplatform.io/reclaim-to]",),
     "cluster_queue": ("spec.clusterQueue",),
     "node_labels": ("spec.nodeLabels",),
     "node_taints": ("spec.nodeTaints",),

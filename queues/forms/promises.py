@@ -14,6 +14,7 @@ from queues.choices import (
     FlavorSearch,
     QueueingStrategy,
     QuotaSource,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     WithinClusterQueue,
@@ -239,6 +240,14 @@ class CohortForm(EditForm):
             " one decides. History fades: a GPU-hour counts half after a week."
         ),
     )
+    reclaim_to = forms.ChoiceField(
+        label=_("Running gangs take back up to"),
+        required=False,
+        choices=ReclaimTo.choices,
+        help_text=_(
+            "Pods of others above their minimum. At the top only, and where something is shared."
+        ),
+    )
     fair_weight = weight_field(
         _("Inside another cohort, next to its sisters there: 2 counts twice as much as 1.")
     )
@@ -259,6 +268,7 @@ class CohortForm(EditForm):
             "parent": shown.parent or "",
             "quota_source": shown.quota_source,
             "fairness": shown.fairness,
+            "reclaim_to": shown.reclaim_to,
             "fair_weight": weight_text(shown.fair_weight),
         }
 
@@ -276,5 +286,6 @@ class CohortForm(EditForm):
             groups=groups,
             fair_weight=data["fair_weight"],
             fairness=Fairness.NONE.value if data["parent"] and offered else data["fairness"],
+            reclaim_to=data["reclaim_to"] or kept.reclaim_to,
             quota_source=data["quota_source"],
         )

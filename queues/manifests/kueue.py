@@ -17,6 +17,7 @@ from queues.choices import (
     FlavorSearch,
     PlacementPolicy,
     QueueingStrategy,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     Undeclared,
@@ -60,6 +61,7 @@ ORDERS = {
     "UsageBasedAdmissionFairSharing": AdmissionOrder.USAGE.value,
 }
 FAIRNESS = "gpuplatform.io/fairness"
+RECLAIM_TO = "gpuplatform.io/reclaim-to"
 MINIMUM_RUNTIME = "gpuplatform.io/minimum-runtime-seconds"
 YIELDS_TO_OWN = "gpuplatform.io/minimum-runtime-yields-to-own"
 PRIORITY_FIRST = "gpuplatform.io/priority-first"
@@ -171,6 +173,7 @@ def read_cohort(document: Document) -> Reading:
             groups=_groups(spec),
             fair_weight=fair_weight(spec),
             fairness=note(fields).choice(FAIRNESS, Fairness.values, Fairness.NONE),
+            reclaim_to=note(fields).choice(RECLAIM_TO, ReclaimTo.values, ReclaimTo.QUOTA),
         )
     )
     spec.close()

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models import F, Q
 
-from queues.choices import Fairness, QuotaSource
+from queues.choices import Fairness, QuotaSource, ReclaimTo
 from queues.models.fields import NameField, Versioned
 
 
@@ -16,6 +16,7 @@ class Cohort(Versioned):
     )
     fair_weight = models.DecimalField(max_digits=12, decimal_places=6, default=1)
     fairness = models.CharField(max_length=8, choices=Fairness, default=Fairness.NONE)
+    reclaim_to = models.CharField(max_length=10, choices=ReclaimTo, default=ReclaimTo.QUOTA)
     implicit = models.BooleanField(default=False)  # only named by others, never declared
     quota_source = models.CharField(
         max_length=8, choices=QuotaSource, default=QuotaSource.DECLARED
@@ -29,6 +30,9 @@ class Cohort(Versioned):
             models.CheckConstraint(condition=Q(fair_weight__gte=0), name="cohort_weight_not_neg"),
             models.CheckConstraint(
                 condition=Q(fairness__in=Fairness.values), name="cohort_fairness_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(reclaim_to__in=ReclaimTo.values), name="cohort_reclaim_to_known"
             ),
         ]
 

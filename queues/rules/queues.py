@@ -13,6 +13,7 @@ from queues.choices import (
     FlavorSearch,
     QueueingStrategy,
     QuotaSource,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     Undeclared,
@@ -45,6 +46,7 @@ def check_cohort(spec: CohortSpec, parents: Mapping[str, str | None]) -> Iterato
     yield from check_reserved(spec.name)
     yield from check_weight(spec.fair_weight)
     yield from check_choice(spec.fairness, Fairness.values, "fairness")
+    yield from check_choice(spec.reclaim_to, ReclaimTo.values, "reclaim_to")
     yield from check_choice(spec.quota_source, QuotaSource.values, "quota_source")
     yield from check_groups(spec.groups)
     if spec.parent is None:
@@ -57,6 +59,9 @@ def check_cohort(spec: CohortSpec, parents: Mapping[str, str | None]) -> Iterato
         if spec.fairness != Fairness.NONE:
             words = _("fairness is set at the top of a tree of cohorts, not below {parent}")
             yield Problem("fairness", "not_at_the_top", words.format(parent=spec.parent[:64]))
+    if spec.reclaim_to == ReclaimTo.FAIR_SHARE and spec.fairness == Fairness.NONE:
+        words = _("there is a fair share only at the top of a tree that shares; choose a fairness")
+        yield Problem("reclaim_to", "no_fair_share", words)
     if spec.quota_source == QuotaSource.RESIDUAL and spec.groups:
         words = _("the quota of this cohort is computed; it cannot be declared as well")
         yield Problem("groups", "residual_has_no_quota", words)

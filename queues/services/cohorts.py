@@ -35,6 +35,7 @@ def save_cohort(
         "parent": ensure_cohort(spec.parent, actor=actor) if spec.parent else None,
         "fair_weight": spec.fair_weight,
         "fairness": spec.fairness,
+        "reclaim_to": spec.reclaim_to,
         "quota_source": spec.quota_source,
         "implicit": False,
     }

@@ -5,6 +5,7 @@ from scheduling.engine.desk import Desk
 from scheduling.engine.entries import Entry, find_entry, never, out_of_reach, reach
 from scheduling.engine.gates import shut
 from scheduling.engine.holds import Holds
+from scheduling.engine.levelling import level_surplus
 from scheduling.engine.lines import Walk
 from scheduling.engine.mending import Mending
 from scheduling.engine.ordering import queue_order
@@ -60,7 +61,8 @@ def advance(state: State, now: float) -> Desk:
     _drain(desk, _line_up(state), mending)  # 5. head by head, until nobody fits any more
     mending.finish()
     add_surplus(desk)  # 6. gangs get what they ask for above their minima
-    desk.close()  # 7. let the books be as decided
+    level_surplus(desk)  # 7. or take it from others, where their tree says so
+    desk.close()  # 8. let the books be as decided
     return desk
 
 

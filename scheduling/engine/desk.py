@@ -34,6 +34,7 @@ class Desk:
         self._grown: dict[str, int] = {}
         self._kept_free: list[tuple[Workload, tuple[Assignment, ...]]] = []  # nodes alone
         self._stirred: set[QuotaKey] = set()
+        self.awaited: dict[str, tuple[Assignment, ...]] = {}  # what comes free for running gangs
         self.forecasts: Counter[QuotaKey] = Counter()  # by root: earliest starts looked for
         self.timed = False  # whether somebody has started whose end is known
         self.shielded: frozenset[str] = frozenset()  # whom nobody may evict in this cycle
@@ -172,6 +173,16 @@ class Desk:
         books = self.state.books
         books.hold(workload, assignments, books.coming)
         self._reserved.append((workload, assignments))
+
+    def await_(self, gang: Workload, piece: Workload, pods: tuple[Assignment, ...]) -> None:
+        """Let a running gang wait for further pods whose room is being left; it keeps no claim."""
+        self.reserve(piece, pods)
+        self.awaited[gang.key] = joined(gang, self.awaited.get(gang.key, ()), pods)
+
+    def having(self, gang: Workload) -> tuple[Assignment, ...]:
+        """Return where a gang stands, and where those pods will that it waits for."""
+        held, more = self.holding(gang), self.awaited.get(gang.key)
+        return joined(gang, held, more) if more else held
 
     def evict(self, workload: Workload, reason: EvictionReason) -> None:
         """Take an admitted workload out for nobody's sake: its queue is stopped, for instance."""

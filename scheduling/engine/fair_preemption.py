@@ -21,6 +21,7 @@ from scheduling.engine.giving_back import give_back
 from scheduling.engine.shares import borrowing, compared, reaching
 from scheduling.engine.snapshot import Assignment, FlavorResource
 from scheduling.engine.stage import SoonStage
+from scheduling.engine.terms import FairStrategy
 from scheduling.engine.tournament import Usage
 from scheduling.engine.tree import QuotaKey
 
@@ -61,6 +62,21 @@ class FairPreemption:
             spared |= plan.unfair
         return None
 
+    def level(
+        self, attempt: Attempt, grounds: Grounds, gone: Collection[str], fit: Fit
+    ) -> FairPlan | None:
+        """Return a plan that takes surplus of other queues alone, and leaves nobody less than us.
+
+        So those who hold least hold more after each taking, and it ends. ``gone`` is protected.
+        """
+        lines = {
+            key: [one for one in line if one.workload.part_of]
+            for key, line in lines_of(attempt, grounds, gone).items()
+            if key != attempt.queue
+        }
+        lines = {key: line for key, line in lines.items() if line}
+        return self._taken(attempt, grounds, lines, fit, (FairStrategy.FINAL_SHARE,))
+
     def may_help(
         self, queue: QuotaKey, usage: Usage, contested: Collection[FlavorResource]
     ) -> bool:
@@ -85,6 +101,16 @@ class FairPreemption:
         self, attempt: Attempt, grounds: Grounds, spared: Collection[str], fit: Fit
     ) -> FairPlan | None:
         lines = lines_of(attempt, grounds, spared)
+        return self._taken(attempt, grounds, lines, fit, self._regime.strategies)
+
+    def _taken(
+        self,
+        attempt: Attempt,
+        grounds: Grounds,
+        lines: Lines,
+        fit: Fit,
+        strategies: Sequence[FairStrategy],
+    ) -> FairPlan | None:
         if not lines or not self._possible(lines, fit):
             return None
         found: tuple[Assignment, ...] | None = None
@@ -97,7 +123,7 @@ class FairPreemption:
 
         with self._stage.trial():
             hunt = Hunt(self._stage, self._regime.shares, attempt, fits, grounds)
-            taken = hunt.run(lines, self._regime.strategies)
+            taken = hunt.run(lines, strategies)
             if not taken:
                 return None
             victims = self._give_back(attempt, taken, fits)

@@ -9,11 +9,12 @@ from scheduling.engine.history import History, Past
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.shares import Shares, borrowing, compared, reaching
 from scheduling.engine.snapshot import FlavorResource, Snapshot
-from scheduling.engine.terms import Fairness, FairStrategy
+from scheduling.engine.terms import Fairness, FairStrategy, ReclaimTo
 from scheduling.engine.tournament import Figure, Footing, Usage
 from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import is_gpu
 
+_FAIR = ReclaimTo.FAIR_SHARE
 STRATEGIES = (FairStrategy.FINAL_SHARE, FairStrategy.INITIAL_SHARE)  # Kueue's, in its order
 
 
@@ -59,6 +60,11 @@ class Regime:
         if fair is None:
             fair = self._fair[key] = self.mode(key) is not Fairness.NONE
         return fair
+
+    def levels(self, key: QuotaKey) -> bool:
+        """Return whether gangs in the tree of this node take surplus up to their fair share."""
+        cohort = self._snapshot.cohorts.get(self._ledger.root(key).name)
+        return self.is_fair(key) and cohort is not None and cohort.reclaim_to is _FAIR
 
     def started(self, queue: QuotaKey, usage: Iterable[tuple[FlavorResource, int]]) -> None:
         """Count work that starts in this cycle where turns go by past use."""

@@ -28,7 +28,7 @@ from scheduling.engine.snapshot import (
     Workload,
 )
 from scheduling.engine.standing import standing
-from scheduling.engine.terms import BlockerCode, EvictionReason, StopPolicy
+from scheduling.engine.terms import BlockerCode, EvictionReason, ReclaimTo, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
 from scheduling.engine.usage import held_usage, paired, pod_footprint
 
@@ -200,11 +200,21 @@ class _World:
     def claims_keep_their_room(self) -> Iterable[str]:
         for preemptor in sorted({e.preemptor for e in self._takings if e.preemptor}):
             claim, workload = self.claims.get(preemptor), self.work.get(preemptor)
+            if workload is not None and self._levels(workload):
+                continue
             if claim is None or workload is None:
                 yield f"{preemptor} evicts and claims nothing"
             elif tuple(self._whole(self._difference(workload), claim.assignments)):
                 yield from self._whole(workload, claim.assignments)
         yield from self._claims_fit(tuple(self.claims.values()))
+
+    def _levels(self, gang: Workload) -> bool:
+        """Return whether it runs, or starts now, and takes surplus alone up to its fair share."""
+        runs = gang.admission is not None or any(a.workload == gang.key for a in self.admits)
+        queue = self.snapshot.cluster_queues.get(gang.queue or "")
+        root = self.snapshot.cohorts.get(self._root(queue.cohort) or "") if queue else None
+        levels = root is not None and root.reclaim_to is ReclaimTo.FAIR_SHARE
+        return runs and levels and all(evict.preemptor != gang.key for evict in self.evicts)
 
     def copies_replace_lawfully(self) -> Iterable[str]:
         """A copy replaces running work of its own queue, once, and leaves its pods in place."""

@@ -6,6 +6,7 @@ Source: ``FORMAT.md`` 7.3 and 7.4; victims by feasibility (``decisions.md`` 4.5)
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 
 from scheduling.engine.books import Books, within
@@ -146,6 +147,22 @@ class Preemptor:
         self.spared |= grounds.spared
         grounds.spared.clear()
         return best
+
+    def level(self, piece: Workload, protected: Collection[str]) -> Rescue | None:
+        """Return whose surplus a piece of a running gang takes, as far as shares allow; or None.
+
+        For trees in which gangs take up to their fair share.
+        """
+        queue = self._books.queue(piece)
+        assert queue is not None
+        grounds = self._grounds(self.now)
+        for attempt, way in self.prospects.attempts(piece, queue, self.ways.of(piece, queue)):
+            fit = partial(self._fit, attempt, way.pinned, borrowing=True)
+            plan = self._fair.level(attempt, grounds, protected, fit)
+            if plan is not None and not plan.unfair:
+                stands = Standing(Mode.RECLAIM, ())
+                return Rescue(plan.victims, plan.assignments, stands)
+        return None
 
     def _grounds(self, now: float) -> Grounds:
         if self._last.now != now:

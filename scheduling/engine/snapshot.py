@@ -27,6 +27,7 @@ from scheduling.engine.terms import (
     FairStrategy,
     Operator,
     QueueingStrategy,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     TopologyMode,
@@ -58,13 +59,17 @@ NOTHING = Quota(nominal=0)
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """Queues that lend to each other, a tree by ``parent``. ``fairness`` counts at its root."""
+    """Queues that lend to each other, a tree by ``parent``.
+
+    ``fairness`` and ``reclaim_to`` count at its root.
+    """
 
     name: str
     parent: str | None = None
     quotas: Mapping[FlavorResource, Quota] = field(default_factory=dict)
     fair_weight: float = 1.0
     fairness: Fairness = Fairness.NONE
+    reclaim_to: ReclaimTo = ReclaimTo.QUOTA
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,18 +35,24 @@ def add_surplus(desk: Desk) -> None:
     Cost: a placement for each piece; a gang that nobody competes with is filled in
     O(log pieces) placements.
     """
-    lines = _line_up(desk)
+    lines = line_up(desk)
     if not lines:
         return
     heads = Contest(desk.state)
     waiting = sum(map(len, lines.values()))
+    passed: set[str | None] = set()  # queues whose first gang found nothing
     asks: dict[str, Workload] = {}
     for line in lines.values():
         _offer(desk, heads, line, asks)
     while (ask := heads.pop()) is not None and desk.work["pieces"] < MAX_PIECES:
         gang = asks.pop(ask.key)
         line = lines[gang.queue or ""]
-        if not _add(desk, gang, alone=waiting == 1) or not _lacks(desk, gang):
+        served = _add(desk, gang, alone=waiting == 1)
+        if not served and gang.queue not in passed:
+            served = _wait(desk, gang)
+        if not served:
+            passed.add(gang.queue)
+        if not served or not lacks(desk, gang):
             line.popleft()
             waiting -= 1
         heads.stir(desk.stirred())
@@ -59,12 +65,12 @@ def next_piece(state: State, gang: Workload, held: tuple[Assignment, ...]) -> Wo
     return _piece(state, gang, held, {name: pods})
 
 
-def _line_up(desk: Desk) -> dict[str, deque[Workload]]:
+def line_up(desk: Desk) -> dict[str, deque[Workload]]:
     """Return the gangs that lack pods by queue, in order, where something has changed."""
     state, lines = desk.state, dict[str, deque[Workload]]()
     touched = {None, *state.wards.touched()}
     works = (state.workloads[key] for key in {*state.lacking, *desk.started()})
-    gangs = [w for w in works if state.may_lack(w) and w.queue in touched and _lacks(desk, w)]
+    gangs = [w for w in works if state.may_lack(w) and w.queue in touched and lacks(desk, w)]
     for gang in sorted(gangs, key=lambda gang: _precedence(state, gang)):
         if _may_grow(state, gang) and _is_calm(desk, gang):
             lines.setdefault(gang.queue or "", deque()).append(gang)
@@ -95,21 +101,39 @@ def _is_calm(desk: Desk, gang: Workload) -> bool:
     return not leaves and gang.key not in state.replaced and gang.key not in state.losses
 
 
-def _lacks(desk: Desk, gang: Workload) -> bool:
-    return counted(desk.holding(gang)) != wanted(gang)
+def lacks(desk: Desk, gang: Workload) -> bool:
+    """Return whether a gang has fewer pods than it asks for, those counted that it waits for."""
+    return counted(desk.having(gang)) != wanted(gang)
 
 
 def _offer(desk: Desk, heads: Contest, line: deque[Workload], asks: dict[str, Workload]) -> None:
     if line:
         gang = line[0]
-        ask = next_piece(desk.state, gang, desk.holding(gang))
+        ask = next_piece(desk.state, gang, desk.having(gang))
         asks[ask.key] = gang
         heads.offer(ask)
+
+
+def _wait(desk: Desk, gang: Workload) -> bool:
+    """Keep for it what is being left already, where the tree levels.
+
+    Else others, who hold more, would take a part of what was taken for this one again and again.
+    """
+    state, queue = desk.state, desk.state.books.queue(gang)
+    if queue is None or not state.releasing or not state.regime.levels(queue):
+        return False
+    piece = next_piece(state, gang, desk.having(gang))
+    found = state.assigner.assign(piece, state.books.coming)
+    if found is not None:
+        desk.await_(gang, piece, found)
+    return found is not None
 
 
 def _add(desk: Desk, gang: Workload, *, alone: bool) -> bool:
     """Add what fits next; with nobody else waiting as much as fits. Returns whether any did."""
     held = desk.holding(gang)
+    if gang.key in desk.awaited:
+        return False
     if alone:
         return _add_most(desk, gang, held)
     for name, pods in next_steps(gang, counted(held)):

@@ -160,6 +160,16 @@ class Fairness(StrEnum):
     HISTORY = "history"
 
 
+class ReclaimTo(StrEnum):
+    """How far a gang takes the surplus of others in a tree that shares (``placement.md`` 6, 27).
+
+    quota: not at all; only who starts takes. fair_share: until it holds as much as they do.
+    """
+
+    QUOTA = "quota"
+    FAIR_SHARE = "fair_share"
+
+
 class FairStrategy(StrEnum):
     """When a fair share lets a preemptor take a victim (``FORMAT.md`` 8.3)."""
 

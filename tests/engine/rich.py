@@ -26,6 +26,7 @@ from scheduling.engine.terms import (
     Fairness,
     FairStrategy,
     QueueingStrategy,
+    ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
     TopologyMode,
@@ -73,6 +74,7 @@ class Setting:
     most_work: int = 18
     strict: bool = True
     contended: bool = False  # one flavor, few refusals, rising priorities: many evictions
+    levels: bool = False  # gangs take surplus up to their fair share
     kinds: tuple[str, ...] = field(default=KINDS)
 
 
@@ -165,6 +167,7 @@ def _cohort(dice: Dice, name: str, parent: str | None, setting: Setting) -> Coho
         {fr: _quota(dice, GPU, limited=parent is not None) for fr in columns},
         dice.one(1.0, 1.0, 2.0, 0.5, 0.0),
         dice.one(*setting.fairness),
+        ReclaimTo.FAIR_SHARE if setting.levels else ReclaimTo.QUOTA,
     )
 
 

@@ -74,7 +74,7 @@ def check_minima(sim: Simulator) -> None:
 
 
 def check_no_gang_stands_below_its_minimum(random: Random) -> None:
-    sim, work = under_way(random)
+    sim, work = under_way(random, Setting(levels=random.randrange(2) == 0))
     for _ in range(20):
         if work and random.randrange(2):
             sim.submit(work.pop(0))
@@ -103,7 +103,8 @@ def check_surplus_pushes_nobody_out(random: Random) -> None:
 
 def check_nobody_takes_in_turn(random: Random) -> None:
     """Takings end: after twenty cycles of rest nobody has been taken from twice by one another."""
-    sim, work = under_way(random, Setting(contended=True, runtimes=False))
+    levels = random.randrange(2) == 0
+    sim, work = under_way(random, Setting(contended=True, runtimes=False, levels=levels))
     sim.submit(*work)
     sim.run()
     shrinks, evictions = len(sim.shrinks), len(sim.evictions)
@@ -145,7 +146,7 @@ def check_nodes_come_and_go(random: Random) -> None:
 
 
 def check_a_kept_state_decides_as_a_fresh_one(random: Random) -> None:
-    sim, work = under_way(random)
+    sim, work = under_way(random, Setting(levels=random.randrange(2) == 0))
     state = State(sim.snapshot)
     for _ in range(4):
         for one in work[:3]:

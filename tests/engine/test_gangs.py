@@ -7,9 +7,10 @@ import pytest
 from scheduling.engine.cycle import decide
 from scheduling.engine.gangs import least_members, may_lack_pods, minima, next_steps, stands
 from scheduling.engine.plan import Admit, Grow, Hold, Shrink
-from scheduling.engine.snapshot import Subgroups, Workload
-from scheduling.engine.terms import Fairness, QueueingStrategy, TopologyMode
+from scheduling.engine.snapshot import Quota, Subgroups, Workload
+from scheduling.engine.terms import Fairness, QueueingStrategy, ReclaimTo, TopologyMode
 from tests.engine.builders import (
+    H100,
     RACK,
     RECLAIM_ANY,
     RECLAIM_LOWER,
@@ -213,6 +214,28 @@ def test_surplus_never_takes_back(fairness: Fairness) -> None:
         sim.step()
     assert (sim.pods("a"), sim.pods("b")) == (4, 1)
     assert sim.shrinks == [("a", "b", 1)]
+
+
+@pytest.mark.parametrize("nominal", [(3, 2), (5, 0), (0, 0)])
+def test_where_the_tree_says_so_surplus_is_taken_up_to_the_fair_share(nominal) -> None:
+    """T4 with ``reclaim_to: fair_share``: the odd slot stays with who had it, and then rest."""
+    made = world().cohort("llm", fairness=Fairness.SHARE)
+    made.cohorts["llm"] = replace(
+        made.cohorts["llm"],
+        reclaim_to=ReclaimTo.FAIR_SHARE,
+        quotas={H100: Quota(5 - sum(nominal))},
+    )
+    for name, own in zip(("qa", "qb"), nominal, strict=True):
+        made.queue(name, own, preemption=RECLAIM_ANY)
+    made.node_list.append(node(1, 5))
+    sim = started(made, gang("a", "qa", pods(5), min_member=1))
+    sim.submit(gang("b", "qb", pods(5), min_member=1, at=200.0))
+    sim.run()
+    for _ in range(20):
+        sim.step()
+    kept = (5, 0) if nominal == (5, 0) else (3, 2)
+    assert (sim.pods("a"), sim.pods("b")) == kept
+    assert sum(pods for _, _, pods in sim.shrinks) == 5 - kept[0]
 
 
 def test_a_slot_that_comes_free_goes_to_the_smaller_share() -> None:

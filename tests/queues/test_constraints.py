@@ -36,6 +36,7 @@ COHORT_WRONGS = {
     "cohort_has_a_name": {"name": ""},
     "cohort_weight_not_neg": {"fair_weight": -1},
     "cohort_fairness_known": {"fairness": "luck"},
+    "cohort_reclaim_to_known": {"reclaim_to": "the moon"},
 }
 DOOR_WRONGS = {
     "local_queue_is_named": {"cluster_queue": ""},

@@ -372,6 +372,17 @@ def test_a_cohort_is_fair_where_an_annotation_says_so(fairness):
     assert read(text) == ([CohortSpec("llm", fairness=fairness)], [])
 
 
+def test_an_annotation_says_how_far_running_gangs_take_back() -> None:
+    text = """
+    apiVersion: kueue.x-k8s.io/v1beta1
+    kind: Cohort
+    metadata:
+      name: llm
+      annotations: {gpuplatform.io/fairness: share, gpuplatform.io/reclaim-to: fair_share}
+    """
+    assert read(text) == ([CohortSpec("llm", fairness="share", reclaim_to="fair_share")], [])
+
+
 def test_a_fairness_that_nobody_knows_is_refused():
     text = """
     apiVersion: kueue.x-k8s.io/v1beta2

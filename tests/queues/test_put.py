@@ -40,7 +40,7 @@ OF_QUEUES = (
     " reclaimable undeclared fungibility minimum_runtime_s yields_to_own admission_order"
     " priority_first carried"
 )
-OF_COHORTS = "parent groups fair_weight fairness quota_source"
+OF_COHORTS = "parent groups fair_weight fairness reclaim_to quota_source"
 
 
 @pytest.mark.parametrize(("path", "fields"), [(QUEUE, OF_QUEUES), (COHORT, OF_COHORTS)])

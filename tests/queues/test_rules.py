@@ -220,6 +220,19 @@ PARENTS = {"root": None, "mid": "root", "leaf": "mid"}
         pytest.param(CohortSpec("root"), [], id="a plain cohort"),
         pytest.param(CohortSpec("root", fairness="history"), [], id="fair at the top"),
         pytest.param(
+            CohortSpec("root", fairness="share", reclaim_to="fair_share"), [], id="levelled"
+        ),
+        pytest.param(
+            CohortSpec("root", reclaim_to="fair_share"),
+            [("reclaim_to", "no_fair_share")],
+            id="no fair share without fairness",
+        ),
+        pytest.param(
+            CohortSpec("root", reclaim_to="all"),
+            [("reclaim_to", "unknown_choice")],
+            id="reclaim_to",
+        ),
+        pytest.param(
             CohortSpec("leaf", "root", fairness="history"),
             [("fairness", "not_at_the_top")],
             id="fairness is for the top of a tree to say",

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from queues.models import LocalQueue
+from queues.models import Cohort, LocalQueue
 from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
@@ -169,3 +169,20 @@ def test_each_loss_of_a_node_is_told_with_that_node_alone(clock):
 
 def nodes_again(gone: Node) -> Node:
     return Node.objects.create(name=gone.name, labels=gone.labels, allocatable=gone.allocatable)
+
+
+def test_a_running_gang_takes_surplus_up_to_its_fair_share_where_the_cohort_says_so(clock):
+    nodes(1)
+    rights = {"reclaim_within_cohort": "Any"}
+    for name in ("datos", "ia"):
+        queue(name, 2, cohort="llm", **rights)
+    Cohort.objects.update(fairness="share", reclaim_to="fair_share")
+    first = work("datos", "first", pods=4, min_member=1)
+    run_cycle()
+    second = work("ia", "second", pods=4, min_member=1)
+    settle()
+    settle()
+    assert (standing(first), standing(second)) == (2, 2)
+    taken = first.events.filter(kind="surplus_taken")
+    assert [event.other for event in taken] == [second] * taken.count()
+    assert sum(event.facts["taken"] for event in taken) == 2
