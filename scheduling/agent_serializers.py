@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from scheduling.agent_reports import MOST_REPORTS, Told
-from scheduling.serializers import QuantityField
+from scheduling.inputs import QuantityField
 
 
 class AgentHelloInput(serializers.Serializer[Any]):
