@@ -51,7 +51,8 @@ class Everybody:
     def __init__(self, site: Snapshot) -> None:
         self.state = State(site)
         self.work: Counter[str] = Counter()
-        self._idle: dict[str, float] = {}
+        self._last: dict[str, float] = {}  # GPU-seconds held idle, by gang, as last told
+        self._idle_s = 0.0
 
     def put(self, workload: Workload) -> None:
         """Let a workload wait."""
@@ -72,7 +73,10 @@ class Everybody:
         for name, count in desk.work.items():
             self.work[name] += count
         for one in state.reservations.standing() if state.reservations else ():
-            self._idle[one.workload] = one.idle_gpu_seconds
+            before = self._last.get(one.workload, 0.0)
+            again = one.idle_gpu_seconds < before  # a new turn counts from the beginning
+            self._idle_s += one.idle_gpu_seconds - (0.0 if again else before)
+            self._last[one.workload] = one.idle_gpu_seconds
         more = False
         for move in desk.moves:
             match move:
@@ -91,7 +95,7 @@ class Everybody:
 
     def held_idle_gpu_hours(self) -> float:
         """Return what has been held idle for blocked gangs."""
-        return sum(self._idle.values()) / 3600.0
+        return self._idle_s / 3600.0
 
 
 class Heads:
