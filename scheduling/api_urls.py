@@ -4,18 +4,38 @@ from django.urls import URLPattern, path
 
 from scheduling.api import (
     AlertsView,
+    AvailabilityView,
     FragmentsView,
     NodesView,
     NodeView,
     WorkloadsView,
     WorkloadView,
 )
+from scheduling.life_api import (
+    AdmissionChecksView,
+    AdmissionCheckView,
+    CheckpointView,
+    WorkloadCheckView,
+)
 
 urlpatterns: list[URLPattern] = [
     path("workloads/", WorkloadsView.as_view(), name="api-workloads"),
     path("workloads/<uuid:uid>/", WorkloadView.as_view(), name="api-workload"),
+    path(
+        "workloads/<uuid:uid>/checkpoint/",
+        CheckpointView.as_view(),
+        name="api-workload-checkpoint",
+    ),
+    path(
+        "workloads/<uuid:uid>/checks/<str:name>/",
+        WorkloadCheckView.as_view(),
+        name="api-workload-check",
+    ),
+    path("admission-checks/", AdmissionChecksView.as_view(), name="api-admission-checks"),
+    path("admission-checks/<str:name>/", AdmissionCheckView.as_view(), name="api-admission-check"),
     path("nodes/", NodesView.as_view(), name="api-nodes"),
     path("nodes/<str:name>/", NodeView.as_view(), name="api-node"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
+    path("availability/", AvailabilityView.as_view(), name="api-availability"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

@@ -8,11 +8,13 @@ from django.core.validators import MinLengthValidator
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from queues.models import Team
+from queues.models import ClusterQueue, Team
+from scheduling.checks import ALL_QUEUES, KINDS
 from scheduling.engine.terms import PendingReason
-from scheduling.models import Workload
+from scheduling.models import AdmissionCheck, Workload
 from scheduling.models.workloads import STATUS_LABELS
 from scheduling.selectors.workloads import in_cluster_queue
+from scheduling.specs import CheckSpec
 
 REASON_LENGTH = 10
 
@@ -75,3 +77,50 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"), max_length=500, validators=[MinLengthValidator(REASON_LENGTH)]
     )
+
+
+class AnswerForm(forms.Form):
+    """What somebody says of work that waits for approval."""
+
+    message = forms.CharField(label=_("Message"), max_length=500, required=False)
+
+
+def _queue_choices() -> list[tuple[str, Any]]:
+    names = ClusterQueue.objects.order_by("name").values_list("name", flat=True)
+    return [(ALL_QUEUES, _("all queues")), *((name, name) for name in names)]
+
+
+def _kind_choices() -> list[tuple[str, Any]]:
+    return [(kind.name, kind.label) for kind in KINDS.values()]
+
+
+class CheckForm(forms.Form):
+    """An admission check; ``version`` is that which its editor saw."""
+
+    name = forms.CharField(label=_("Name"), max_length=253)
+    kind = forms.ChoiceField(label=_("Who answers"), choices=_kind_choices)
+    queues = forms.MultipleChoiceField(
+        label=_("Queues"), choices=_queue_choices, widget=forms.CheckboxSelectMultiple
+    )
+    description = forms.CharField(label=_("What is asked"), max_length=500, required=False)
+    reason = forms.CharField(
+        label=_("Reason"), max_length=500, validators=[MinLengthValidator(REASON_LENGTH)]
+    )
+    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+    def to_spec(self, before: AdmissionCheck | None) -> CheckSpec:
+        """Return what was entered; parameters stay as they are."""
+        entered = self.cleaned_data
+        return CheckSpec(
+            entered["name"].strip(),
+            entered["kind"],
+            tuple(entered["queues"]),
+            before.parameters if before else {},
+            entered["description"],
+        )
+
+    @classmethod
+    def of(cls, row: AdmissionCheck) -> "CheckForm":
+        """Return the form of a check as it stands."""
+        columns = ("name", "kind", "queues", "description", "version")
+        return cls(initial={name: getattr(row, name) for name in columns})

@@ -9,7 +9,7 @@ The table is printed, and drawn, in ``docs/concepts/life-of-a-workload.md``.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from django.db import transaction
@@ -27,6 +27,7 @@ RESERVED, RESTARTED = "quota_reserved", "restarted"
 CHANGED = "workload"  # the topic of changes whose keys are workloads
 CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
 MOST_GPUS = 2**31 - 1
+CHECKPOINTS_TOLD = timedelta(hours=1)
 _CALM: Mapping[str, Any] = {"pending_reason": "", "blockers": [], "position": None}
 _ANEW: Mapping[str, Any] = {
     "requeues": 0,
@@ -256,6 +257,13 @@ def tell(
     WorkloadEvent.objects.create(
         workload=workload, at=at, kind=kind, reason=reason, facts=dict(facts or {}), other=other
     )
+
+
+def tell_checkpoint(workload: Workload, saved: datetime, *, at: datetime) -> None:
+    """Write that progress is safe; once an hour where nothing else happens in between."""
+    newest = workload.events.order_by("-id").first()
+    if newest is None or newest.kind != "checkpoint" or at - newest.at >= CHECKPOINTS_TOLD:
+        tell(workload, "checkpoint", at=at, facts={"saved_until": saved.isoformat()})
 
 
 def event_of(current: Status, to: Status, outcome: Outcome | None, event: str) -> str:

@@ -24,7 +24,7 @@ from scheduling.engine.terms import DeviceLocality, StopPolicy
 from scheduling.gang_rules import check_gang, roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
-from scheduling.specs import PodSetSpec, WorkloadSpec, subject_of
+from scheduling.specs import ON_FAILURE, ON_NODE_LOSS, PodSetSpec, WorkloadSpec, subject_of
 from scheduling.topology_rules import check_levels, check_together
 from scheduling.world import World
 
@@ -32,7 +32,7 @@ MOST_POD_SETS = 18
 MOST_PODS = 100_000
 LOCALITIES = tuple(locality.value for locality in DeviceLocality)
 UNDECLARED = ("UndeclaredResource", "OtherGpus")  # causes: the queue has no quota for it
-ON_FAILURE = ("restart", "fail", "keep")
+MOST_GATES = 8
 # What a site may accept as blocked: it is well formed, and cannot run as things are.
 IMPOSSIBLE = frozenset(
     (
@@ -113,6 +113,9 @@ def check_shape(spec: WorkloadSpec) -> Iterator[Problem]:
         yield from check_label_key(key, f"annotations[{key[:64]}]")
     if spec.on_failure not in ON_FAILURE:
         yield _one_of("on_failure", spec.on_failure, ON_FAILURE)
+    if spec.on_node_loss not in ON_NODE_LOSS:
+        yield _one_of("on_node_loss", spec.on_node_loss, ON_NODE_LOSS)
+    yield from _gates(spec)
     if not spec.pod_sets:
         yield _problem("pod_sets", "NO_POD_SETS")
     if len(spec.pod_sets) > MOST_POD_SETS:
@@ -121,6 +124,19 @@ def check_shape(spec: WorkloadSpec) -> Iterator[Problem]:
         )
     yield from _pod_sets(spec)
     yield from check_together(spec)
+
+
+def _gates(spec: WorkloadSpec) -> Iterator[Problem]:
+    if len(spec.gates) > MOST_GATES:
+        yield _problem(
+            "admission_gates", "TOO_MANY_GATES", gates=len(spec.gates), limit=MOST_GATES
+        )
+    for index, gate in enumerate(spec.gates):
+        yield from check_label_key(gate, f"admission_gates[{index}]")
+    pods = sum(max(0, pod_set.count) for pod_set in spec.pod_sets)
+    if spec.min_success is not None and spec.min_success > pods:
+        numbers = {"min_success": spec.min_success, "pods": pods}
+        yield _problem("min_success", "MIN_SUCCESS_ABOVE_COUNT", **numbers)
 
 
 def _problem(path: str, code: str, **numbers: Any) -> Problem:
@@ -298,11 +314,7 @@ def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def _not_honoured(spec: WorkloadSpec) -> Iterator[Diagnostic]:
     """Yield a warning for each field that is kept and not yet acted on."""
     subject = subject_of(spec)
-    paths = [
-        ("max_execution_time_s", spec.max_execution_time_s is not None),
-        ("on_failure", spec.on_failure != ON_FAILURE[0]),
-        ("max_retries", spec.max_retries is not None),
-    ]
+    paths: list[tuple[str, bool]] = []
     grows = has_minima(spec.min_member, spec.role_minima, roles_of(spec))
     whole = spec.min_member is not None and not grows
     for index, pod_set in enumerate(spec.pod_sets):

@@ -9,10 +9,22 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import reasons
-from scheduling.models import Node, Placement, PodSet, Workload, WorkloadEvent
+from scheduling.models import (
+    AdmissionCheck,
+    CheckState,
+    MemberEnd,
+    Node,
+    Placement,
+    PodSet,
+    Workload,
+    WorkloadEvent,
+)
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.nodes import NodeRow
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
+
+MOST_MEMBERS = 100  # that are over, in one answer
 
 
 class QuantityField(serializers.JSONField):
@@ -52,6 +64,36 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
         fields = ("pod_set", "node", "count", "flavors", "devices")
 
 
+class CheckStateSerializer(serializers.ModelSerializer[CheckState]):
+    """What an admission check says of a workload."""
+
+    name = serializers.CharField(source="check_name")
+
+    class Meta:
+        model = CheckState
+        fields = ("name", "state", "message", "by", "at", "retry_after_s", "retries")
+
+
+class MemberEndSerializer(serializers.ModelSerializer[MemberEnd]):
+    """A pod that was over before its gang was asked to stop."""
+
+    class Meta:
+        model = MemberEnd
+        fields = ("attempt", "pod_set", "node", "slot", "end", "at", "exit_code", "why")
+
+
+class AdmissionCheckSerializer(serializers.ModelSerializer[AdmissionCheck]):
+    """An admission check, as it is read and written."""
+
+    queues = serializers.ListField(child=serializers.CharField(), required=False)
+    parameters = serializers.DictField(required=False)
+
+    class Meta:
+        model = AdmissionCheck
+        fields = ("name", "kind", "queues", "parameters", "description", "version")
+        read_only_fields = ("version",)
+
+
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
     """One line of a workload's story; ``other`` is null where the reader may not see it."""
 
@@ -75,6 +117,7 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
     queue = serializers.CharField(source="queue_name")
     team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
     blockers = serializers.SerializerMethodField()
+    waiting_since = serializers.DateTimeField(source="waits_since", read_only=True)
 
     class Meta:
         model = Workload
@@ -98,6 +141,9 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
             "admitted_at",
             "started_at",
             "finished_at",
+            "waiting_since",
+            "requeue_at",
+            "inactive_reason",
             "version",
         )
 
@@ -131,6 +177,13 @@ class WorkloadSerializer(WorkloadRowSerializer):
     growth = serializers.SerializerMethodField()
     pods = serializers.SerializerMethodField()
     reservation = serializers.SerializerMethodField()
+    termination_grace_s = serializers.IntegerField(source="grace_s", read_only=True)
+    ttl_after_finished_s = serializers.IntegerField(source="ttl_s", read_only=True)
+    admission_gates = serializers.ListField(
+        source="gates", child=serializers.CharField(), read_only=True
+    )
+    checks = CheckStateSerializer(many=True, read_only=True)
+    members = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -151,6 +204,16 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "reservation",
             "on_failure",
             "max_retries",
+            "policies",
+            "min_success",
+            "on_node_loss",
+            "termination_grace_s",
+            "ttl_after_finished_s",
+            "admission_gates",
+            "requeues",
+            "retries",
+            "checks",
+            "members",
             "warnings",
             "template",
             "pod_sets",
@@ -187,6 +250,14 @@ class WorkloadSerializer(WorkloadRowSerializer):
         actor = self.context.get("actor")
         return as_fields(reservation_of(row, actor)) if actor else None
 
+    @extend_schema_field(MemberEndSerializer(many=True))
+    def get_members(self, row: Workload) -> Any:
+        """Return the pods of the admission now held, or of the last one, that are over."""
+        if not any(event.kind.startswith("member_") for event in row.events.all()):
+            return []
+        ends = MemberEnd.objects.filter(admission__workload=row).order_by("-at", "-id")
+        return MemberEndSerializer(ends[:MOST_MEMBERS], many=True).data
+
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:
         """Return where the pods stand, of the admission now held."""
@@ -197,12 +268,26 @@ class WorkloadSerializer(WorkloadRowSerializer):
 
 
 class NodeSerializer(serializers.ModelSerializer[Node]):
-    """A machine, as its cluster last reported it; amounts in canonical units."""
+    """A machine, as its cluster last reported it; amounts in canonical units.
+
+    ``context["rows"]`` is what ``node_rows`` says of it, by name.
+    """
+
+    flavor = serializers.SerializerMethodField()
+    state = serializers.SerializerMethodField()
+    gpus = serializers.SerializerMethodField()
+    gpus_used = serializers.SerializerMethodField()
+    gpus_free = serializers.SerializerMethodField()
 
     class Meta:
         model = Node
         fields = (
             "name",
+            "flavor",
+            "state",
+            "gpus",
+            "gpus_used",
+            "gpus_free",
             "labels",
             "annotations",
             "taints",
@@ -212,6 +297,30 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "schedulable",
             "version",
         )
+
+    def _row(self, node: Node) -> NodeRow:
+        rows: dict[str, NodeRow] = self.context["rows"]
+        return rows[node.name]
+
+    def get_flavor(self, node: Node) -> str:
+        """Return the flavor that it belongs to, "" without one."""
+        return self._row(node).flavor
+
+    def get_state(self, node: Node) -> str:
+        """Return ``ready``, ``cordoned`` or ``not ready``."""
+        return self._row(node).state
+
+    def get_gpus(self, node: Node) -> int:
+        """Return how many GPUs it offers."""
+        return self._row(node).gpus
+
+    def get_gpus_used(self, node: Node) -> int:
+        """Return how many of them somebody holds, by the platform or beside it."""
+        return self._row(node).used
+
+    def get_gpus_free(self, node: Node) -> int:
+        """Return how many may be placed now: none of a machine that is cordoned or not ready."""
+        return self._row(node).free
 
 
 class NodeChangeInput(serializers.Serializer[Any]):
@@ -284,6 +393,11 @@ class WorkloadInput(serializers.Serializer[Any]):
     checkpoint_interval_s = serializers.IntegerField(required=False, min_value=1)
     on_failure = serializers.ChoiceField(["restart", "fail", "keep"], required=False)
     max_retries = serializers.IntegerField(required=False, min_value=0)
+    min_success = serializers.IntegerField(required=False, min_value=1)
+    on_node_loss = serializers.ChoiceField(["replace", "requeue"], required=False)
+    termination_grace_s = serializers.IntegerField(required=False, min_value=0, max_value=86_400)
+    ttl_after_finished_s = serializers.IntegerField(required=False, min_value=0)
+    admission_gates = serializers.ListField(child=serializers.CharField(), required=False)
     template = serializers.JSONField(required=False)
 
 
@@ -300,3 +414,20 @@ class WorkloadChangeInput(serializers.Serializer[Any]):
 
     pod_sets = PodSetChangeInput(many=True, required=False)
     last_checkpoint_at = serializers.DateTimeField(required=False)
+    active = serializers.BooleanField(required=False)
+    admission_gates = serializers.ListField(child=serializers.CharField(), required=False)
+    reason = serializers.CharField(max_length=500, required=False)
+
+
+class CheckpointInput(serializers.Serializer[Any]):
+    """Up to when a running workload's progress is safe; left out: up to now."""
+
+    at = serializers.DateTimeField(required=False)
+
+
+class CheckAnswerInput(serializers.Serializer[Any]):
+    """What somebody says of a workload that waits for approval."""
+
+    state = serializers.ChoiceField(["Ready", "Retry", "Rejected"])
+    message = serializers.CharField(max_length=500, required=False)
+    retry_after_s = serializers.IntegerField(required=False, min_value=0)

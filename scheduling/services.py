@@ -39,7 +39,7 @@ TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
 SAME_COLUMNS = (  # fields of a spec that are columns of the same name
     "namespace name kind ceiling_queue priority_class min_member elastic preemptible stateless"
     " expected_duration_s max_execution_time_s checkpoint_interval_s on_failure max_retries"
-    " template"
+    " min_success on_node_loss ttl_s template"
 )
 TEAM_LABELS = ("gpuplatform.io/team", "equipo", "team")
 
@@ -239,6 +239,9 @@ def _columns(
         "labels": dict(spec.labels),
         "annotations": dict(spec.annotations),
         "role_minima": dict(spec.role_minima),
+        "policies": [dict(policy) for policy in spec.policies],
+        "gates": list(spec.gates),
+        **({} if spec.grace_s is None else {"grace_s": spec.grace_s}),
         "warnings": [diagnostic.as_json() for diagnostic in found],
         "pending_reason": PendingReason.PENDING_EVALUATION.value,
         "gpus": lifecycle.gpus_of((p.count, p.requests) for p in spec.pod_sets),

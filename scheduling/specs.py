@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+ON_FAILURE = ("restart", "fail", "keep")
+ON_NODE_LOSS = ("replace", "requeue")
+MOST_GRACE_S = 86_400  # a pod may take a day to stop
+
 
 @dataclass(frozen=True, slots=True)
 class TopologySpec:
@@ -64,7 +68,9 @@ class WorkloadSpec:
 
     ``queue`` "" runs outside every queue. ``ceiling_queue`` is a ClusterQueue that only bounds
     the size. ``priority`` is used where no ``priority_class`` is named. ``template`` is the
-    submitted document, stored whole and exported unchanged.
+    submitted document, stored whole and exported unchanged. ``policies``: what becomes of it when
+    a member ends, as ``verdicts.Policy`` stores it. ``grace_s``: how long its pods may take to
+    stop. ``gates``: names; it waits until none is left.
     """
 
     namespace: str
@@ -87,6 +93,12 @@ class WorkloadSpec:
     checkpoint_interval_s: int | None = None
     on_failure: str = "restart"
     max_retries: int | None = None
+    policies: tuple[Mapping[str, Any], ...] = ()
+    min_success: int | None = None
+    on_node_loss: str = ON_NODE_LOSS[0]
+    grace_s: int | None = None
+    ttl_s: int | None = None
+    gates: tuple[str, ...] = ()
     template: object = None
 
 
@@ -106,10 +118,32 @@ class PodSetChange:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadChange:
-    """What changes of a live workload. ``last_checkpoint_at``: up to there nothing is lost."""
+    """What changes of a live workload. ``last_checkpoint_at``: up to there nothing is lost.
+
+    ``active``: whether it may run at all; ``gates``: those that are left. None: as it is.
+    """
 
     pod_sets: tuple[PodSetChange, ...] = ()
     last_checkpoint_at: datetime | None = None
+    active: bool | None = None
+    gates: tuple[str, ...] | None = None
+    reason: str = ""
+
+    @property
+    def resizes(self) -> bool:
+        """Return whether it is about size or progress."""
+        return bool(self.pod_sets) or self.last_checkpoint_at is not None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSpec:
+    """An admission check: who answers, and work of which ClusterQueues it is asked about."""
+
+    name: str
+    kind: str
+    queues: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

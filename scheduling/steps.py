@@ -50,3 +50,12 @@ FIRST: Mapping[tuple[Status, Status], str] = {
     for step in reversed(list(MEANINGS))
     if step.source is not step.to and step.event != "cancelled"
 }
+
+
+def steps_table() -> str:
+    """Return the table as Markdown, in its own order."""
+    rows = (
+        f"| {step.source} | {step.event} | {step.to} | {meaning} |\n"
+        for step, meaning in MEANINGS.items()
+    )
+    return "| from | event | to | what it is |\n|---|---|---|---|\n" + "".join(rows)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from scheduling import live, machines, views
+from scheduling import life_views, live, machines, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -15,10 +15,26 @@ urlpatterns = [
     path("workloads/", views.workloads_page, name="workloads"),
     path("workloads/<uuid:uid>/", views.workload_page, name="workload"),
     path("workloads/<uuid:uid>/cancel/", views.workload_cancel, name="workload-cancel"),
+    path("workloads/<uuid:uid>/active/", life_views.workload_active, name="workload-active"),
+    path("workloads/<uuid:uid>/gate/", life_views.workload_gate, name="workload-gate"),
+    path(
+        "workloads/<uuid:uid>/checks/<name:name>/",
+        life_views.workload_check,
+        name="workload-check",
+    ),
+    path("alerts/", life_views.alerts_page, name="alerts"),
+    path("admission-checks/", life_views.admission_checks, name="admission-checks"),
+    path("admission-checks/save/", life_views.admission_check_save, name="admission-check-save"),
+    path(
+        "admission-checks/<name:name>/delete/",
+        life_views.admission_check_delete,
+        name="admission-check-delete",
+    ),
     path("nodes/", machines.nodes_page, name="nodes"),
     path("nodes/<name:name>/", machines.node_page, name="node"),
     path("nodes/<name:name>/delete/", machines.node_delete, name="node-delete"),
     path("nodes/<name:name>/cordon/", machines.node_cordon, name="node-cordon"),
+    path("reservations/", machines.reservations_file, name="reservations"),
     path("fragments/", machines.fragments_file, name="fragments"),
     path("charts/fragments/", machines.fragments_chart, name="chart-fragments"),
     path("flavors/", machines.flavors_page, name="flavors"),

@@ -19,7 +19,7 @@ from queues.access import actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
-from scheduling.forms import WorkloadFilter
+from scheduling.forms import AnswerForm, WorkloadFilter
 from scheduling.selectors import findings, history, loans, quotas, workloads
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
@@ -188,6 +188,10 @@ def workload_page(request: HttpRequest, uid: UUID) -> HttpResponse:
         "workload": story.workload,
         "sentence": findings.workload_sentence(story),
         "yaml": workloads.spec_yaml(story.workload),
+        "life": story.life,
+        "answer": AnswerForm(),
+        "may_switch": story.workload.status != "finished"
+        and actor.may_submit(story.workload.team_id),
         "may_cancel": story.workload.status != "finished"
         and actor.may_submit(story.workload.team_id),
     }

@@ -15,8 +15,13 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import INT32_MAX, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
-from scheduling.rules import LOCALITIES, ON_FAILURE
+from scheduling.engine.terms import CheckVerdict
+from scheduling.rules import LOCALITIES
 from scheduling.specs import (
+    MOST_GRACE_S,
+    ON_FAILURE,
+    ON_NODE_LOSS,
+    CheckSpec,
     NodeChange,
     PodSetChange,
     PodSetSpec,
@@ -30,6 +35,7 @@ from scheduling.topology_rules import MODES
 
 EFFECTS = ("", "NoSchedule", "PreferNoSchedule", "NoExecute")
 INT32_MIN = -(2**31)
+ANSWERS = ("Ready", "Retry", "Rejected")
 REASON_LENGTH = 500
 
 
@@ -39,11 +45,7 @@ def read_workload(body: Any) -> WorkloadSpec:
     Raises:
         Rejected: wrong types, missing or unknown fields, bad amounts; each with its path.
     """
-    if not isinstance(body, Mapping):
-        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
-        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
-    found: list[Diagnostic] = []
-    fields = Fields(body, "Workload", found)
+    fields, found = _opened(body, "Workload")
     spec = _workload(fields)
     fields.close()
     problems = [_problem(finding) for finding in found if _refuses(finding)]
@@ -58,11 +60,7 @@ def read_node_change(body: Any) -> NodeChange:
     Raises:
         Rejected: wrong types, unknown or missing fields; each with its path.
     """
-    if not isinstance(body, Mapping):
-        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
-        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
-    found: list[Diagnostic] = []
-    fields = Fields(body, "Node", found)
+    fields, found = _opened(body, "Node")
     if "schedulable" not in fields:
         fields.report("REQUIRED", "schedulable")
     change = NodeChange(fields.flag("schedulable"), fields.text("reason")[:REASON_LENGTH])
@@ -78,17 +76,19 @@ def read_change(body: Any) -> WorkloadChange:
     Raises:
         Rejected: wrong types, unknown fields, or nothing at all is asked for.
     """
-    if not isinstance(body, Mapping):
-        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
-        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
-    found: list[Diagnostic] = []
-    fields = Fields(body, "Workload", found)
+    fields, found = _opened(body, "Workload")
     change = WorkloadChange(
         tuple(_pod_set_change(row) for row in fields.children("pod_sets")),
         _instant(fields, "last_checkpoint_at"),
+        fields.flag("active") if "active" in fields else None,
+        tuple(dict.fromkeys(fields.texts("admission_gates")))
+        if "admission_gates" in fields
+        else None,
+        fields.text("reason")[:REASON_LENGTH],
     )
     fields.close()
-    if change == WorkloadChange() and not any(_refuses(finding) for finding in found):
+    asks = replace(change, reason="") != WorkloadChange()
+    if not asks and not any(_refuses(finding) for finding in found):
         fields.report("REQUIRED", "pod_sets")  # or a checkpoint: one of the two is asked for
     problems = [_problem(finding) for finding in found if _refuses(finding)]
     if problems:
@@ -152,6 +152,11 @@ def _workload(fields: Fields) -> WorkloadSpec:
         checkpoint_interval_s=fields.integer("checkpoint_interval_s", minimum=1),
         on_failure=fields.choice("on_failure", ON_FAILURE, "restart"),
         max_retries=fields.integer("max_retries"),
+        min_success=fields.integer("min_success", minimum=1),
+        on_node_loss=fields.choice("on_node_loss", ON_NODE_LOSS, ON_NODE_LOSS[0]),
+        grace_s=fields.integer("termination_grace_s", maximum=MOST_GRACE_S),
+        ttl_s=fields.integer("ttl_after_finished_s"),
+        gates=tuple(dict.fromkeys(fields.texts("admission_gates"))),
         template=fields.raw("template"),
     )
 
@@ -221,3 +226,66 @@ def _toleration(row: Fields) -> dict[str, str]:
     }
     row.close()
     return {key: value for key, value in found.items() if value}
+
+
+def read_checkpoint(body: Any) -> datetime | None:
+    """Return up to when progress is safe; None: up to now.
+
+    Raises:
+        Rejected: wrong types or unknown fields.
+    """
+    fields, found = _opened(body, "Checkpoint")
+    at = _instant(fields, "at")
+    _finished(fields, found)
+    return at
+
+
+def read_answer(body: Any) -> tuple[CheckVerdict, str, int | None]:
+    """Return verdict, message and delay of somebody's answer to an admission check.
+
+    Raises:
+        Rejected: wrong types, unknown or missing fields.
+    """
+    fields, found = _opened(body, "CheckAnswer")
+    if "state" not in fields:
+        fields.report("REQUIRED", "state")
+    said = fields.choice("state", ANSWERS, ANSWERS[0])
+    message, later = fields.text("message")[:REASON_LENGTH], fields.integer("retry_after_s")
+    _finished(fields, found)
+    return CheckVerdict(said), message, later
+
+
+def read_check(body: Any, name: str) -> CheckSpec:
+    """Return the admission check that ``body`` describes, under the name of its address.
+
+    Raises:
+        Rejected: wrong types, unknown or missing fields, or another name.
+    """
+    fields, found = _opened(body, "AdmissionCheck")
+    said = fields.text("name", name)
+    if said != name:
+        fields.report("NAME_DIFFERS", "name", value=said[:64], name=name)
+    fields.accept("version")
+    spec = CheckSpec(
+        name,
+        fields.text("kind", required=True),
+        tuple(dict.fromkeys(fields.texts("queues"))),
+        dict(fields.child("parameters").body),
+        fields.text("description"),
+    )
+    _finished(fields, found)
+    return spec
+
+
+def _opened(body: Any, subject: str) -> tuple[Fields, list[Diagnostic]]:
+    if not isinstance(body, Mapping):
+        numbers = {"path": "body", "expected": "a mapping", "found": type_of(body)}
+        raise Rejected([Problem("", "BAD_TYPE", sentence("BAD_TYPE", numbers))])
+    found: list[Diagnostic] = []
+    return Fields(body, subject, found), found
+
+
+def _finished(fields: Fields, found: list[Diagnostic]) -> None:
+    fields.close()
+    if problems := [_problem(finding) for finding in found if _refuses(finding)]:
+        raise Rejected(problems)

@@ -18,9 +18,15 @@ NOUNS: Mapping[str, str | Promise] = {
     "topology": _("Topology"),
     "user": _("Person"),
     "workload": _("Workload"),
+    "admission_check": _("Admission check"),
 }
 VERBS: Mapping[str, str | Promise] = {
     "cancelled": _("%(noun)s cancelled"),
+    "deactivated": _("%(noun)s deactivated"),
+    "reactivated": _("%(noun)s reactivated"),
+    "gate_opened": _("%(noun)s: gate opened"),
+    "check_answered": _("%(noun)s: admission check answered"),
+    "drained": _("%(noun)s drained"),
     "cordoned": _("%(noun)s cordoned"),
     "created": _("%(noun)s created"),
     "deleted": _("%(noun)s deleted"),

@@ -18,6 +18,7 @@ from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_devices import DEVICES
 from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
+from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
@@ -39,6 +40,7 @@ AMOUNTS = (
     "missing",
 )
 INSTANTS = ("until",)  # seconds since the epoch
+SECONDS = ("waited_s", "rests_s", "limit_s")
 GPU_HOURS = ("their_hours", "our_hours")
 PROMISED = ("their_gpus", "our_gpus")
 LAST_INSTANT = 253_402_300_799  # of the year 9999: later ones cannot be written
@@ -144,11 +146,20 @@ def _spell(words: _Numbers) -> None:
         (AMOUNTS, partial(describe_amount, resource)),
         (PROMISED, partial(describe_amount, "nvidia.com/gpu")),
         (INSTANTS, _describe_instant),
+        (SECONDS, _describe_seconds),
     )
     for keys, describe in ways:
         known = [key for key in keys if isinstance(words.get(key), int)]
         words.update({key: describe(words[key]) for key in known})
     words.update({key: _describe_hours(words[key]) for key in GPU_HOURS if key in words})
+
+
+def _describe_seconds(seconds: int) -> str:
+    """Return a span in the largest unit that writes it whole: ``90 s``, ``30 min``, ``2 h``."""
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
 
 
 def _describe_hours(hours: object) -> str:
@@ -179,4 +190,5 @@ REGISTRY: dict[str, Reason] = {
     **SOURCES,
     **RULES,
     **PROTOCOL,
+    **LIFE,
 }

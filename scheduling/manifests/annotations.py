@@ -7,7 +7,7 @@ from gpuplatform.common.fields import Fields
 from gpuplatform.common.quantities import parse_quantity
 from scheduling.devices import MIB
 from scheduling.engine.terms import DeviceLocality
-from scheduling.specs import SliceSpec, TopologySpec
+from scheduling.specs import ON_NODE_LOSS, SliceSpec, TopologySpec
 
 KUEUE = "kueue.x-k8s.io"
 QUEUE_NAME = f"{KUEUE}/queue-name"
@@ -21,12 +21,14 @@ UNCONSTRAINED = f"{KUEUE}/podset-unconstrained-topology"
 SLICE_LEVEL = f"{KUEUE}/podset-slice-required-topology"
 SLICE_SIZE = f"{KUEUE}/podset-slice-size"
 SLICE_LAYERS = f"{KUEUE}/podset-slice-required-topology-constraints"
+GATES = f"{KUEUE}/admission-gated-by"
 GROUP = f"{KUEUE}/podset-group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 DURATION = "gpuplatform.io/expected-duration-seconds"
 CHECKPOINT = "gpuplatform.io/checkpoint-interval-seconds"
+NODE_LOSS = "gpuplatform.io/on-node-loss"
 LOCALITY = "gpuplatform.io/device-locality"
 DEVICE_MEMORY = "gpuplatform.io/gpu-memory"
 LOCALITIES = tuple(locality.value for locality in DeviceLocality)
@@ -42,6 +44,7 @@ READ = frozenset(
         MAX_EXECUTION,
         MIN_PARALLELISM,
         ELASTIC,
+        GATES,
         REQUIRED,
         PREFERRED,
         UNCONSTRAINED,
@@ -57,7 +60,6 @@ READ = frozenset(
 # Known words of Kueue and Volcano that we keep and do not act on.
 NOT_HONOURED = frozenset(
     (
-        f"{KUEUE}/admission-gated-by",
         f"{KUEUE}/job-completions-equal-parallelism",
         f"{KUEUE}/pod-group-name",
         f"{KUEUE}/pod-group-total-count",
@@ -93,6 +95,21 @@ def seconds(rows: Fields, key: str) -> int | None:
         return int(value) or None
     rows.report("BAD_QUANTITY", key, value=str(value)[:64])
     return None
+
+
+def gates_of(rows: Fields) -> tuple[str, ...]:
+    """Return the gates that keep work out until each is opened (K51): names with commas."""
+    text = str(rows.body.get(GATES) or "")
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
+def on_node_loss_of(rows: Fields) -> str:
+    """Return whether pods that go with a node are replaced, or the whole gang waits again."""
+    text = str(rows.body.get(NODE_LOSS) or ON_NODE_LOSS[0])
+    if text in ON_NODE_LOSS:
+        return text
+    rows.report("BAD_VALUE", NODE_LOSS, value=text[:64], allowed=", ".join(ON_NODE_LOSS))
+    return ON_NODE_LOSS[0]
 
 
 def topology_of(rows: Fields) -> TopologySpec | None:

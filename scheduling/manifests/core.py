@@ -108,7 +108,7 @@ def read_job(part: Part) -> None:
     work.max_execution_time_s = spec.integer("activeDeadlineSeconds")
     work.max_retries = spec.integer("backoffLimit")
     spec.accept("suspend", "selector", "manualSelector", "completionMode", "podReplacementPolicy")
-    spec.accept("ttlSecondsAfterFinished")
+    work.ttl_s = spec.integer("ttlSecondsAfterFinished")
     spec.not_honoured("backoffLimitPerIndex", "maxFailedIndexes", "podFailurePolicy")
     spec.not_honoured("successPolicy", "managedBy")
     spec.close()

@@ -20,13 +20,13 @@ from scheduling.manifests.annotations import (
     slices_of,
     topology_of,
 )
-from scheduling.specs import PodSetSpec
+from scheduling.specs import MOST_GRACE_S, PodSetSpec
 
 POD_FIELDS = (
     "automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks "
     "ephemeralContainers hostAliases hostIPC hostPID hostUsers hostname imagePullSecrets os "
     "readinessGates restartPolicy securityContext serviceAccount serviceAccountName "
-    "setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds "
+    "setHostnameAsFQDN shareProcessNamespace subdomain "
     "volumes"
 )
 POD_NOT_HONOURED = (
@@ -52,6 +52,7 @@ class PodShape:
     priority: int | None
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    grace_s: int | None  # it may take so long to stop
     pod_set: PodSetSpec  # of one pod, called "main"
 
     def as_pod_set(self, name: str, count: int, min_count: int | None = None) -> PodSetSpec:
@@ -78,6 +79,7 @@ def read_template(template: Fields) -> PodShape:
         priority=spec.integer("priority", minimum=-(2**31)),
         labels=meta.labels("labels"),
         annotations=meta.labels("annotations"),
+        grace_s=spec.integer("terminationGracePeriodSeconds", maximum=MOST_GRACE_S),
         pod_set=PodSetSpec(
             name="main",
             count=1,

@@ -9,17 +9,17 @@ from scheduling.engine.terms import DeviceLocality
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
 from scheduling.manifests.pods import read_template
+from scheduling.manifests.policies import read_policies
 from scheduling.manifests.work import Work, begin
 from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec, WorkloadSpec
 
-RESTARTS = ("RestartJob", "RestartTask", "RestartPod")
+KEEP = "keep"
 NUMA_POLICIES = {
     "none": DeviceLocality.ANY.value,
     "best-effort": DeviceLocality.PREFER.value,
     "restricted": DeviceLocality.RESTRICTED.value,
     "single-numa-node": DeviceLocality.REQUIRE.value,
 }
-EVICTION_EVENTS = ("PodEvicted", "*", "AnyEvent")
 
 
 def read_volcano_job(part: Part) -> None:
@@ -37,9 +37,11 @@ def read_volcano_job(part: Part) -> None:
     work.own_priority_class = spec.text("priorityClassName")
     work.expected_duration_s = _estimate(spec)
     work.max_retries = spec.integer("maxRetry")
-    _policies(spec)
-    spec.accept("plugins", "schedulerName", "ttlSecondsAfterFinished", "volumes")
-    spec.not_honoured("minSuccess")
+    work.on_failure = KEEP  # Volcano does nothing that no policy asks for
+    work.policies += read_policies(spec)
+    work.min_success = spec.integer("minSuccess", minimum=1, maximum=max(1, pods))
+    work.ttl_s = spec.integer("ttlSecondsAfterFinished")
+    spec.accept("plugins", "schedulerName", "volumes")
     spec.close()
     work.fields.close()
     part.specs.append(work.spec())
@@ -52,7 +54,7 @@ def _task(work: Work, row: Fields) -> None:
     least = row.integer("minAvailable", maximum=MOST_PODS)
     if least is not None:
         work.role_minima[name] = least
-    _policies(row)
+    work.policies += read_policies(row, name)
     row.accept("maxRetry")
     row.not_honoured("dependsOn", "subGroupPolicy")
     policy = row.choice("topologyPolicy", NUMA_POLICIES, "none")
@@ -164,17 +166,6 @@ def _estimate(spec: Fields) -> int | None:
             return round(total)
     spec.report("BAD_QUANTITY", "runningEstimate", value=text[:64])
     return None
-
-
-def _policies(row: Fields) -> None:
-    """Warn where a restart answers every eviction: nothing keeps it from going on for ever."""
-    for policy in row.children("policies"):
-        events = [policy.text("event"), *policy.texts("events")]
-        restarts = policy.text("action") in RESTARTS
-        policy.accept("exitCode", "timeout")
-        if restarts and any(event in EVICTION_EVENTS for event in events):
-            policy.report("RESTART_WITHOUT_MIN_RUNTIME", "event")
-        policy.close()
 
 
 def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from gpuplatform.common.fields import Fields
 from scheduling.manifests import annotations as words
@@ -33,6 +34,10 @@ class Work:
     max_execution_time_s: int | None = None
     expected_duration_s: int | None = None
     max_retries: int | None = None
+    on_failure: str = "restart"
+    policies: list[dict[str, Any]] = field(default_factory=list)
+    min_success: int | None = None
+    ttl_s: int | None = None
 
     def spec(self) -> WorkloadSpec:
         """Return the spec; called once all fields of the kind were read."""
@@ -62,6 +67,13 @@ class Work:
             or self.max_execution_time_s,
             checkpoint_interval_s=words.seconds(notes, words.CHECKPOINT),
             max_retries=self.max_retries,
+            on_failure=self.on_failure,
+            policies=tuple(self.policies),
+            min_success=self.min_success,
+            ttl_s=self.ttl_s,
+            grace_s=max((s.grace_s for s in self.shapes if s.grace_s is not None), default=None),
+            gates=words.gates_of(notes),
+            on_node_loss=words.on_node_loss_of(notes),
             template=document.body,
         )
         words.check_keys(notes)

@@ -1,7 +1,7 @@
 """What happened to a workload, in words; foreign workloads in it are not named."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, ngettext
 
@@ -59,6 +59,16 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "members_lost": gettext("Lost pods with their node"),
         "surplus_taken": gettext("Lost pods above its minimum"),
         "surplus_left": gettext("The pods that were taken have left"),
+        "quota_reserved": gettext("Quota and nodes reserved"),
+        "reservation_dropped": gettext("Lost what was reserved"),
+        "check_answered": gettext("Admission check answered"),
+        "gate_opened": gettext("Gate opened"),
+        "restarted": gettext("Restarted in place"),
+        "member_failed": gettext("A pod failed"),
+        "member_lost": gettext("A pod was taken away"),
+        "readiness_lost": gettext("Not all pods are ready any more"),
+        "readiness_back": gettext("All pods are ready again"),
+        "checkpoint": gettext("Progress saved"),
     }
     tone = {"evicted": "bad", "admitted": "key", "submitted": "key", "finished": "key"}
     title = titles.get(event.kind, event.kind.replace("_", " ").capitalize())
@@ -99,7 +109,7 @@ def _numbers(event: WorkloadEvent) -> str:
     nodes = facts.get("nodes")
     if isinstance(nodes, int) and nodes:
         parts.append(ngettext("On %(n)d node.", "On %(n)d nodes.", nodes) % {"n": nodes})
-    return " ".join(parts)
+    return " ".join([*parts, *_life(facts)])
 
 
 def _losses(facts: Mapping[str, object]) -> list[str]:
@@ -114,6 +124,35 @@ def _losses(facts: Mapping[str, object]) -> list[str]:
     if isinstance(names := facts.get("moves_to"), str):
         parts.append(gettext("It goes on at %(names)s.") % {"names": names})
     return parts
+
+
+def _life(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the numbers of lines about checks, gates, members and rests, in words."""
+    if verdict := facts.get("verdict"):
+        words = gettext("%(check)s: %(verdict)s.")
+        yield words % {"check": facts.get("check", ""), "verdict": verdict}
+    elif names := facts.get("checks"):
+        yield gettext("It waits for %(names)s.") % {"names": names}
+    if gates := facts.get("gates"):
+        yield f"{gates}."
+    if facts.get("message"):
+        yield str(facts["message"])
+    if by := facts.get("by"):
+        yield gettext("By %(name)s.") % {"name": by}
+    if facts.get("pod_set") and "slot" in facts:
+        yield _member(facts)
+    if retry := facts.get("retry"):
+        words = gettext("Restart %(n)s of at most %(all)s.")
+        yield words % {"n": retry, "all": facts.get("of_retries", "?")}
+
+
+def _member(facts: Mapping[str, Any]) -> str:
+    name = f"{facts['pod_set']}-{facts['slot']}"
+    where = gettext("%(name)s on %(node)s") % {"name": name, "node": facts.get("node") or "-"}
+    code = facts.get("exit_code")
+    how = "" if code is None else gettext(", exit code %(code)s") % {"code": code}
+    why = f" ({facts['why']})" if facts.get("why") else ""
+    return f"{where}{how}{why}."
 
 
 def _from_lenders(lenders: object) -> str:

@@ -26,6 +26,7 @@ from scheduling.models import Admission, Node, Placement, Workload, WorkloadEven
 from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
+from scheduling.selectors.life import Life, life_of
 from scheduling.selectors.nodes import read_places
 from scheduling.selectors.pages import Pages
 from scheduling.selectors.reservations import ReservationRow, reservation_of
@@ -155,6 +156,7 @@ class Story:
     evicted_for_it: str = ""
     growth: Growth | None = None
     reservation: ReservationRow | None = None
+    life: Life | None = None
 
     @property
     def deciding(self) -> BlockerLine | None:
@@ -194,6 +196,7 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         .annotate(cluster_queue=Coalesce(Subquery(door.values("cluster_queue")[:1]), "queue_name"))
         .prefetch_related(
             "pod_sets",
+            "checks",
             Prefetch("events", events.order_by("-at", "-id")),
             Prefetch("admissions", held, to_attr="stays"),
         )
@@ -217,6 +220,7 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         evicted_for_it=_evicted_for(workload, discretion.pages),
         growth=_growth(workload, admission, discretion),
         reservation=reservation_of(workload, actor),
+        life=life_of(workload, admission, actor),
     )
 
 

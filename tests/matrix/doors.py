@@ -11,7 +11,16 @@ from typing import Any
 
 from django.urls import get_resolver
 
-from tests.matrix.world import MAPPING_ID, MONTH, PRICE_ID, SOURCE, SOURCE_DAY, uid, word
+from tests.matrix.world import (
+    CHECK,
+    MAPPING_ID,
+    MONTH,
+    PRICE_ID,
+    SOURCE,
+    SOURCE_DAY,
+    uid,
+    word,
+)
 
 PEOPLE = ("anonymous", "eve", "ian", "lea", "fin", "aud", "ada")
 READERS_OF_ALL = ("fin", "aud", "ada")
@@ -53,7 +62,7 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/prices/", "/summary/")
+        parts = ("/bills/", "/prices/", "/summary/", "/v1/cost/")
         return any(part in self.path for part in parts) or self.path.endswith("/mappings/")
 
     @property
@@ -92,6 +101,7 @@ OF_READERS = "login 404 404 404 200 200 200"
 OF_NOBODY = "login 404 404 404 404 404 404"
 BILL_OF_IA = "login 404 404 404 200 200 200"  # ian is no lead
 EDITORS = "login 403 403 403 403 403 200"  # 403 whether the object is there or not
+SEEING_ALL = "login 403 403 403 200 200 200"
 PRICERS = "login 403 403 403 200 403 200"
 ONLY_POST = "405"
 NO_STREAM = "login 204 204 204 204 204 204"  # a synchronous server cannot keep one open
@@ -136,10 +146,18 @@ PAGES = (
     door("workloads/<uid>/", f"/workloads/{YAKS_RECLAIMS}/", OF_IA),
     door("workloads/<uid>/", f"/workloads/{UNKNOWN}/", OF_NOBODY),
     door("workloads/<uid>/cancel/", f"/workloads/{ZEBU_RUNS}/cancel/", ONLY_POST),
+    door("workloads/<uid>/active/", f"/workloads/{ZEBU_RUNS}/active/", ONLY_POST),
+    door("workloads/<uid>/gate/", f"/workloads/{ZEBU_RUNS}/gate/", ONLY_POST),
+    door("workloads/<uid>/checks/<name>/", f"/workloads/{ZEBU_RUNS}/checks/{CHECK}/", ONLY_POST),
+    door("alerts/", "/alerts/", SIGNED_IN),
+    door("admission-checks/", "/admission-checks/", SEEING_ALL),
+    door("admission-checks/save/", "/admission-checks/save/", ONLY_POST),
+    door("admission-checks/<name>/delete/", f"/admission-checks/{CHECK}/delete/", ONLY_POST),
     door("nodes/", "/nodes/", SIGNED_IN, files=True),
     door("nodes/<name>/", f"/nodes/{NODE}/", SIGNED_IN),
     door("nodes/<name>/cordon/", f"/nodes/{NODE}/cordon/", ONLY_POST),
     door("fragments/", "/fragments/", SIGNED_IN, files=True),
+    door("reservations/", "/reservations/", SIGNED_IN, files=True),
     door("charts/fragments/", "/charts/fragments/", SIGNED_IN),
     door("flavors/", "/flavors/", SIGNED_IN, files=True),
     door("flavors/new/", "/flavors/new/", EDITORS),
@@ -168,6 +186,7 @@ PAGES = (
     door("account/tokens/revoke/", "/account/tokens/revoke/", ONLY_POST),
     door("submit/", "/submit/", "login 403 200 200 403 403 200"),
     door("cost/", "/cost/", "login 404 404 200 200 200 200", files=True, allowed=LENDER),
+    door("cost/by/", "/cost/by/?window=2026-06", "login 404 404 200 200 200 200", files=True),
     door("cost/<kind>.json", "/cost/team.json", OF_DATOS, shows=("shown",)),
     door("cost/<kind>.json", "/cost/idle.json", OF_DATOS),
     door("bills/", "/bills/", OF_DATOS, files=True),
@@ -251,6 +270,7 @@ REST_OF_DATOS = "401 404 404 200 200 200 200"
 REST_OF_IA = "401 404 200 404 200 200 200"
 REST_OF_BOTH = "401 404 200 200 200 200 200"
 REST_OF_READERS = "401 404 404 404 200 200 200"
+REST_SEEING_ALL = "401 403 403 403 200 200 200"
 REST_ONLY_POST = "401 405 405 405 405 405 405"
 REST_BILL_OF_IA = "401 404 404 404 200 200 200"
 API = "api/v1/"
@@ -281,6 +301,18 @@ REST = (
         f"/api/v1/workloads/{YAKS_RECLAIMS}/",
         REST_OF_IA,
     ),
+    door(
+        f"{API}workloads/<uid>/checkpoint/",
+        f"/api/v1/workloads/{ZEBU_RUNS}/checkpoint/",
+        REST_ONLY_POST,
+    ),
+    door(
+        f"{API}workloads/<uid>/checks/<name>/",
+        f"/api/v1/workloads/{ZEBU_RUNS}/checks/{CHECK}/",
+        REST_ONLY_POST,
+    ),
+    door(f"{API}admission-checks/", "/api/v1/admission-checks/", REST_SEEING_ALL),
+    door(f"{API}admission-checks/<name>/", f"/api/v1/admission-checks/{CHECK}/", REST_SEEING_ALL),
     door(f"{API}nodes/", "/api/v1/nodes/", REST_SIGNED_IN),
     door(f"{API}teams/", "/api/v1/teams/", REST_SIGNED_IN, shows=("shown",)),
     door(f"{API}teams/<name>/", "/api/v1/teams/ia/", REST_OF_IA),
@@ -303,6 +335,7 @@ REST = (
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
     door(f"{API}topologies/<name>/", "/api/v1/topologies/nowhere/", "401 404 404 404 404 404 404"),
     door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
+    door(f"{API}cost/", "/api/v1/cost/?window=2026-06", REST_OF_DATOS),
     door(f"{API}mappings/", "/api/v1/mappings/", REST_OF_DATOS),
     door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
     door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),

@@ -34,13 +34,14 @@ from queues.models import (
 )
 from scheduling.cycle import run_cycle
 from scheduling.engine.machines import GPU
-from scheduling.models import Node, Workload
+from scheduling.models import AdmissionCheck, CheckState, Node, Workload
 from scheduling.reconciler import reconcile
 from tests.finops.rows import JUNE, price
 from tests.scheduling.loop.world import FLAVOR, nodes, work
 
 MONTH = "2026-06"
 PRICE_ID = 990_001  # number of the first price, so that its address is known
+CHECK, GATE = "approval", "gates.example.com/review"
 MAPPING_ID = 990_101
 SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 HOUR = timedelta(hours=1)
@@ -118,6 +119,9 @@ def run(clock: Any) -> None:
         _submit(team, "waiting", flavor, 4)
     clock.shift(HOUR)
     _settle()
+    AdmissionCheck.objects.create(name=CHECK, kind="manual")
+    Workload.objects.filter(pk=uid("datos", "running")).update(gates=[GATE])
+    CheckState.objects.create(workload_id=uid("datos", "running"), check_name=CHECK)
     clock.shift(20 * HOUR)
     billing.rebuild_draft(MONTH, now=timezone.now())
 

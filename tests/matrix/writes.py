@@ -17,7 +17,16 @@ from django.test.client import MULTIPART_CONTENT
 from queues.models import ApiToken
 from tests.conftest import PASSWORD
 from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
-from tests.matrix.world import MAPPING_ID, MONTH, PRICE_ID, SOURCE, SOURCE_DAY, word
+from tests.matrix.world import (
+    CHECK,
+    GATE,
+    MAPPING_ID,
+    MONTH,
+    PRICE_ID,
+    SOURCE,
+    SOURCE_DAY,
+    word,
+)
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -260,6 +269,25 @@ WRITES = (
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
     page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
     page(
+        "workloads/<uid>/active/",
+        LEAD_OF_DATOS,
+        {"active": "no"},
+        f"/workloads/{ZEBU_RUNS}/active/",
+    ),
+    page("workloads/<uid>/gate/", LEAD_OF_DATOS, {"gate": GATE}, f"/workloads/{ZEBU_RUNS}/gate/"),
+    page(
+        "workloads/<uid>/checks/<name>/",
+        "login 404 404 403 403 403 ok",
+        {"state": "Ready", "message": "agreed"},
+        f"/workloads/{ZEBU_RUNS}/checks/{CHECK}/",
+    ),
+    page(
+        "admission-checks/save/",
+        ADMIN,
+        {"name": "other", "kind": "manual", "queues": ["*"], "reason": REASON},
+    ),
+    page("admission-checks/<name>/delete/", ADMIN, {}, f"/admission-checks/{CHECK}/delete/"),
+    page(
         "nodes/<name>/cordon/",
         ADMIN,
         {"cordoned": "yes", "reason": REASON},
@@ -370,6 +398,36 @@ WRITES = (
         "401 404 404 ok 403 403 ok",
         "",
         path=f"/api/v1/workloads/{ZEBU_RUNS}/",
+    ),
+    rest(
+        "POST",
+        "workloads/<uid>/checkpoint/",
+        "401 404 404 ok 403 403 ok",
+        {},
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/checkpoint/",
+    ),
+    rest(
+        "POST",
+        "workloads/<uid>/checks/<name>/",
+        "401 404 404 403 403 403 ok",
+        {"state": "Ready"},
+        path=f"/api/v1/workloads/{ZEBU_RUNS}/checks/{CHECK}/",
+    ),
+    rest(
+        "PUT",
+        "admission-checks/<name>/",
+        "401 403 403 403 403 403 ok",
+        {"kind": "manual", "queues": [ZEBU]},
+        path=f"/api/v1/admission-checks/{CHECK}/",
+        headers=ANY_VERSION,
+    ),
+    rest(
+        "DELETE",
+        "admission-checks/<name>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/admission-checks/{CHECK}/",
+        headers=ANY_VERSION,
     ),
     rest("POST", "manifests/", "401 422 422 ok 403 403 ok", MANIFEST, content_type=YAML),
     rest(

@@ -156,9 +156,6 @@ WARNED: list[tuple[Mapping[str, Any], str]] = [
         {"min_member": 2, "pod_sets": (replace(ONE, count=2, min_count=1),)},
         "pod_sets[0].min_count",
     ),
-    ({"on_failure": "keep"}, "on_failure"),
-    ({"max_retries": 3}, "max_retries"),
-    ({"max_execution_time_s": 60}, "max_execution_time_s"),
 ]
 
 

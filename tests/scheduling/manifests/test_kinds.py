@@ -333,7 +333,7 @@ def test_a_node_brings_its_taints() -> None:
         ("scheduling.volcano.sh/pod-group-name", "UNKNOWN_ANNOTATION"),
         ("scheduling.k8s.io/group", "UNKNOWN_ANNOTATION"),
         ("kueue.x-k8s.io/no-such", "UNKNOWN_ANNOTATION"),
-        ("kueue.x-k8s.io/admission-gated-by", "FIELD_NOT_HONOURED"),
+        ("kueue.x-k8s.io/priority-boost", "FIELD_NOT_HONOURED"),
     ],
 )
 def test_annotations_of_schedulers_that_nothing_follows_are_said(key: str, code: str) -> None:

@@ -1,0 +1,80 @@
+"""Writers of admission checks: which questions work of which queues has to pass."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import transaction
+
+from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.problems import Problem
+from queues.models import ClusterQueue, User
+from queues.rules.words import check_name
+from queues.services.writing import Edit, refuse, require_row, store
+from scheduling.checks import ALL_QUEUES, KINDS
+from scheduling.models import AdmissionCheck
+from scheduling.specs import CheckSpec
+
+MOST_QUEUES, LONGEST = 64, 500
+
+
+def describe_check(row: AdmissionCheck) -> CheckSpec:
+    """Return the check as it stands in the tables."""
+    return CheckSpec(row.name, row.kind, tuple(row.queues), row.parameters, row.description)
+
+
+@transaction.atomic
+def save_check(
+    spec: CheckSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> AdmissionCheck:
+    """Create or change an admission check; an equal one changes nothing.
+
+    Raises:
+        Rejected: the spec breaks a rule.
+        Stale: the check changed since the caller saw it.
+    """
+    edit = Edit(AdmissionCheck, spec.name, actor, reason, if_version)
+    row = edit.find(name=spec.name)
+    refuse(check_check(spec))
+    columns: dict[str, Any] = {
+        "name": spec.name,
+        "kind": spec.kind,
+        "queues": list(spec.queues),
+        "parameters": dict(spec.parameters),
+        "description": spec.description,
+    }
+    return store(edit, row, columns, (describe_check(row) if row else None, spec))
+
+
+@transaction.atomic
+def delete_check(
+    name: str, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> None:
+    """Delete an admission check; work that waits for it alone may start.
+
+    Raises:
+        Rejected: it is not there.
+        Stale: it changed since the caller saw it.
+    """
+    edit = Edit(AdmissionCheck, name, actor, reason, if_version)
+    row = edit.find(name=name)
+    refuse(require_row(row))
+    assert row is not None
+    edit.remove(row, describe_check(row))
+
+
+def check_check(spec: CheckSpec) -> Iterator[Problem]:
+    """Yield what is wrong with an admission check."""
+    yield from check_name(spec.name)
+    if spec.kind not in KINDS:
+        numbers = {"kind": spec.kind[:64], "known": ", ".join(sorted(KINDS))}
+        yield Diagnostic("UNKNOWN_CHECK_KIND", "", "kind", numbers).as_problem()
+    if len(spec.queues) > MOST_QUEUES:
+        limits = {"value": len(spec.queues), "low": 0, "high": MOST_QUEUES}
+        yield Diagnostic("OUT_OF_RANGE", "", "queues", limits).as_problem()
+    known = {ALL_QUEUES, *ClusterQueue.objects.values_list("name", flat=True)}
+    for index, queue in enumerate(spec.queues[:MOST_QUEUES]):
+        if queue not in known:
+            asked = {"queue": queue[:64], "namespace": ""}
+            yield Diagnostic("QUEUE_NOT_FOUND", "", f"queues[{index}]", asked).as_problem()
+    if len(spec.description) > LONGEST:
+        yield Diagnostic("TOO_LONG", "", "description", {}).as_problem()

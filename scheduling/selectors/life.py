@@ -1,0 +1,131 @@
+"""What happens to one workload beside its admission: checks, gates, rests, members, progress."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from gpuplatform.common import reasons
+from queues.access import Actor
+from scheduling.checks import MANUAL
+from scheduling.engine.terms import CheckVerdict, Status
+from scheduling.models import Admission, AdmissionCheck, CheckState, MemberEnd, Workload
+
+SHOWN = 10  # members that are over
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLine:
+    """What one check says; ``asks``: a person answers it, and the reader may be that person."""
+
+    state: CheckState
+    description: str
+    asks: bool
+
+    @property
+    def chip(self) -> str:
+        """Return the class of the state's chip."""
+        chips = {CheckVerdict.READY: "is-good", CheckVerdict.REJECTED: "is-bad"}
+        return chips.get(CheckVerdict(self.state.state), "is-pending")
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """What the page of a workload tells of its life. ``ready_until``: its pods have so long."""
+
+    checks: Sequence[CheckLine]
+    gates: Sequence[str]
+    ends: Sequence[MemberEnd]
+    attempt: int
+    retries: int
+    requeues: int
+    requeue_at: datetime | None
+    saved_at: datetime | None
+    ready_until: datetime | None
+    runs_until: datetime | None
+    inactive_sentence: str
+
+    @property
+    def tells(self) -> bool:
+        """Return whether there is anything to tell."""
+        told = (self.checks, self.gates, self.ends, self.retries, self.requeues)
+        more = (self.saved_at, self.ready_until, self.runs_until, self.inactive_sentence)
+        return any(told) or any(more)
+
+    @property
+    def asked(self) -> list[CheckLine]:
+        """Return the checks that the reader may answer now."""
+        return [line for line in self.checks if line.asks]
+
+
+def life_of(workload: Any, admission: Admission | None, actor: Actor) -> Life:
+    """Return what happens to a workload. 2 queries where it has checks, 1 where members ended."""
+    states = list(workload.checks.all())
+    stands = admission is not None and admission.evicted_at is None
+    stands = stands and workload.status != Status.FINISHED
+    ends = MemberEnd.objects.filter(admission=admission).order_by("-at", "-id")
+    return Life(
+        checks=_lines(states, actor, reserved=bool(admission and admission.is_reserved)),
+        gates=workload.gates,
+        ends=list(ends[:SHOWN]) if admission and _lost_members(workload) else [],
+        attempt=admission.attempt if admission else 1,
+        retries=workload.retries,
+        requeues=workload.requeues,
+        requeue_at=workload.requeue_at,
+        saved_at=workload.last_checkpoint_at if stands else None,
+        ready_until=_ready_until(workload, admission) if admission and stands else None,
+        runs_until=_runs_until(workload) if stands else None,
+        inactive_sentence=_inactive(workload),
+    )
+
+
+def _lost_members(workload: Any) -> bool:
+    """Return whether its story tells of members that are over; its events are read already."""
+    return any(event.kind.startswith("member_") for event in workload.events.all())
+
+
+def _lines(states: Sequence[CheckState], actor: Actor, *, reserved: bool) -> list[CheckLine]:
+    if not states:
+        return []
+    known = {row.name: row for row in AdmissionCheck.objects.all()}
+    return [
+        CheckLine(
+            state,
+            known[state.check_name].description,
+            reserved and actor.may_operate and known[state.check_name].kind == MANUAL,
+        )
+        for state in states
+        if state.check_name in known
+    ]
+
+
+def _ready_until(workload: Workload, admission: Admission) -> datetime | None:
+    """Return until when its pods have to be ready, where some are not."""
+    if admission.is_reserved:
+        return None
+    if admission.started_at is None:
+        again = admission.attempt > 1
+        seconds = settings.PODS_READY_RECOVERY_S if again else settings.PODS_READY_TIMEOUT_S
+        since: datetime | None = admission.begun_at or admission.admitted_at
+    else:
+        seconds, since = settings.PODS_READY_RECOVERY_S, admission.unready_since
+    waits = since is not None and seconds > 0 and workload.status != Status.INACTIVE
+    return since + timedelta(seconds=seconds) if waits and since else None
+
+
+def _runs_until(workload: Workload) -> datetime | None:
+    """Return when it will have run for as long as it may."""
+    if workload.max_execution_time_s is None or workload.admitted_at is None:
+        return None
+    left = max(0.0, workload.max_execution_time_s - workload.executed_s)
+    return workload.admitted_at + timedelta(seconds=left)
+
+
+def _inactive(workload: Any) -> str:
+    """Return why it is inactive, with the numbers that were told then."""
+    if workload.status != Status.INACTIVE:
+        return ""
+    told = (e.facts for e in workload.events.all() if e.kind == "deactivated")
+    return reasons.sentence(workload.inactive_reason or "Deactivated", next(told, {}))

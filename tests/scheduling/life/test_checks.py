@@ -1,0 +1,179 @@
+"""Admission checks: quota is reserved first, and work starts once everybody agrees (K48)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gpuplatform.common.models import Lease
+from gpuplatform.common.problems import Rejected
+from queues.models import ClusterQueue, LocalQueue
+from scheduling import checks
+from scheduling.checks import Opinion
+from scheduling.engine.terms import CheckVerdict, Status
+from scheduling.models import AdmissionCheck, Cycle
+from scheduling.reconciler import desired_gangs, reconcile
+from scheduling.switching import answer_check
+from tests.scheduling.life.living import after, last, reasons, settle
+from tests.scheduling.loop.world import NOON, nodes, queue, status, story, usage, work
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def platform(clock: Any) -> None:
+    nodes(1)
+    queue("datos", 4)
+    queue("ia", 4)
+    AdmissionCheck.objects.create(name="approval", kind="manual", queues=["cq-datos"])
+
+
+def say(workload: Any, verdict: CheckVerdict, **more: Any) -> None:
+    answer_check(workload.pk, "approval", verdict, actor=None, **more)
+    settle()
+
+
+def test_quota_is_reserved_and_nothing_starts_before_somebody_agrees(clock: Any):
+    asks, free = work("datos", "asks", gpus=3), work("ia", "free", gpus=2)
+    settle()
+    assert (status(asks), asks.pending_reason) == (Status.PENDING, "UnsatisfiedAdmissionChecks")
+    assert last(asks).is_reserved
+    assert desired_gangs() == ()  # no cluster hears of it
+    assert status(free) is Status.PENDING  # the node is kept for who reserved it
+    assert usage(asks) == [("nominal", "", 3, NOON, None)]
+    after(clock, 60)
+    say(asks, CheckVerdict.READY, message="as agreed")
+    assert (status(asks), asks.admitted_at) == (Status.RUNNING, last(asks).begun_at)
+    assert not last(asks).is_reserved
+    assert [kind for kind in story(asks) if "loan" not in kind] == [
+        "quota_reserved",
+        "check_answered",
+        "admitted",
+        "started",
+    ]
+
+
+def test_work_of_other_queues_is_not_asked():
+    free = work("ia", "free")
+    settle()
+    assert status(free) is Status.RUNNING
+    AdmissionCheck.objects.update(queues=["*"])
+    asks = work("ia", "asks")
+    settle()
+    assert last(asks).is_reserved
+
+
+def test_waiting_for_an_answer_writes_nothing():
+    work("datos", "asks")
+    settle()
+    before = Lease.objects.get().fence, Cycle.objects.count()
+    assert not reconcile().moved
+    assert (Lease.objects.get().fence, Cycle.objects.count()) == before
+
+
+def test_who_is_rejected_is_deactivated_and_gives_everything_back():
+    asks, waits = work("datos", "asks", gpus=4), work("datos", "waits", gpus=4)
+    settle()
+    say(asks, CheckVerdict.REJECTED, message="no budget")
+    assert (status(asks), asks.inactive_reason) == (Status.INACTIVE, "AdmissionCheckRejected")
+    assert last(waits).is_reserved
+    assert usage(asks) == []
+    assert asks.checks.get().state == "Pending"  # who comes back is asked anew
+
+
+def test_who_is_asked_to_come_later_rests_and_is_asked_again(clock: Any):
+    asks, younger = work("datos", "asks", gpus=4), work("datos", "younger", gpus=4)
+    settle()
+    say(asks, CheckVerdict.RETRY, retry_after_s=300)
+    assert (status(asks), asks.pending_reason) == (Status.PENDING, "BackingOff")
+    assert ("evicted", "AdmissionCheck") in reasons(asks)
+    assert last(younger).is_reserved
+    assert asks.checks.get().retries == 1
+    say(younger, CheckVerdict.REJECTED)
+    after(clock, 299)
+    assert last(asks).released_at is not None
+    after(clock, 1)
+    assert last(asks).is_reserved
+    assert asks.checks.get().state == "Pending"
+
+
+@pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
+@pytest.mark.parametrize("door", [ClusterQueue, LocalQueue])
+def test_a_stopped_queue_drops_what_is_only_reserved(policy: str, door: Any):
+    asks, runs = work("datos", "asks", gpus=2), work("ia", "runs")
+    settle()
+    door.objects.update(stop_policy=policy)
+    settle()
+    assert (status(asks), asks.pending_reason) == (Status.PENDING, "Suspended")
+    assert last(asks).released_at is not None
+    assert usage(asks) == []
+    assert "evicted" not in story(asks) or policy == "HoldAndDrain"
+    assert (status(runs) is Status.RUNNING) is (policy == "Hold")
+    door.objects.update(stop_policy="None")
+    settle()
+    assert last(asks).is_reserved
+
+
+def test_a_reservation_may_be_preempted():
+    ClusterQueue.objects.update(within_cluster_queue="LowerPriority")
+    asks = work("datos", "asks", gpus=4)
+    settle()
+    urgent = work("datos", "urgent", gpus=4, priority=9)
+    settle()
+    assert status(asks) is Status.PENDING
+    assert ("evicted", "Preempted") in reasons(asks)
+    assert last(urgent).is_reserved
+
+
+def test_a_check_that_is_gone_keeps_nobody():
+    asks = work("datos", "asks")
+    settle()
+    AdmissionCheck.objects.all().delete()
+    settle()
+    assert status(asks) is Status.RUNNING
+
+
+class Budget:
+    """A kind of check as another room would register it."""
+
+    name, label, watches = "budget", "Budget", True
+    said: dict[str, Opinion] = {}
+
+    def opinions(self, check: Any, workloads: Any, now: Any) -> dict[Any, Opinion]:
+        assert check.parameters == {"period": "month"}
+        return {w.pk: self.said[w.name] for w in workloads if w.name in self.said}
+
+
+@pytest.fixture
+def budget() -> Iterator[type[Budget]]:
+    AdmissionCheck.objects.create(
+        name="money", kind="budget", queues=["cq-ia"], parameters={"period": "month"}
+    )
+    Budget.said = {}
+    checks.register(Budget())
+    yield Budget
+    del checks.KINDS["budget"]
+
+
+def test_another_room_may_answer(budget: type[Budget]):
+    asks = work("ia", "asks")
+    settle()
+    assert last(asks).is_reserved
+    budget.said["asks"] = Opinion(CheckVerdict.READY, "40 EUR left")
+    settle()
+    assert status(asks) is Status.RUNNING
+    assert asks.checks.get().message == "40 EUR left"
+    budget.said["asks"] = Opinion(CheckVerdict.REJECTED, "spent")  # it watches running work
+    settle()
+    assert status(asks) is Status.INACTIVE
+    with pytest.raises(Rejected) as caught:
+        answer_check(asks.pk, "money", CheckVerdict.READY, actor=None)
+    assert caught.value.problems[0].code == "CHECK_NEEDS_NO_ANSWER"
+
+
+def test_only_checks_that_wait_for_it_are_answered():
+    free = work("ia", "free")
+    settle()
+    with pytest.raises(Rejected) as caught:
+        answer_check(free.pk, "approval", CheckVerdict.READY, actor=None)
+    assert caught.value.problems[0].code == "NO_SUCH_CHECK"
