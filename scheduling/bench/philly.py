@@ -34,6 +34,7 @@ BY_RULES = {
     "cohort best-effort SJF": Rules(key=by_duration),
     "pooled strict FIFO": Rules(strict=True, nominal_first=False),
 }
+SMALLEST = 9  # GPUs of a gang for which room is kept: more than a node has
 PREEMPTIVE = "isolated SRTF (oracle, preemptive)"
 OURS = {
     "recommended": "as-given",
@@ -107,7 +108,8 @@ def bench(
         if name == "recommended" and cut == "full":
             goals += _goals(figures)
     env: dict[str, Figure] = {"profile": "recommended", "policy": "fragmentation", "cut": cut}
-    return Report("philly", {**env, "database": "none", "broker": "none"}, work, seconds, goals)
+    env |= {"RESERVATION_MIN_GPUS": SMALLEST, "database": "none", "broker": "none"}
+    return Report("philly", env, work, seconds, goals)
 
 
 def exact(data: Data, heed: Heed = _nobody_heeds) -> dict[str, Found]:
@@ -159,8 +161,8 @@ def _timed(
 
 def replayed(data: Data, name: str, heed: Heed = _nobody_heeds) -> tuple[Figures, float]:
     """Return the figures of one policy of the product, and the CPU seconds that they took."""
-    ours = policy(name)
-    site, trace = ours.site(data.site), ours.trace(data.trace)
+    ours, patience = policy(name), replace(data.site.patience, minimum=SMALLEST)
+    site, trace = ours.site(replace(data.site, patience=patience)), ours.trace(data.trace)
     started = time.process_time()
     tape = play(site, trace, heed=heed)
     cpu_s = time.process_time() - started
