@@ -128,8 +128,8 @@ def _bars(  # noqa: PLR0917 - the parts of one chart
     layout = {
         "barmode": "group",
         "showlegend": True,
-        "legend": {"orientation": "h", "y": 1.15},
-        "margin": {"t": 40},
+        "legend": {"orientation": "h", "y": -0.12, "yanchor": "top"},
+        "margin": {"t": 12},
         "xaxis": {"type": "category"},
         "yaxis": {"title": {"text": unit}},
     }
