@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 STARVATION_S = 3600.0
-ELDERS = 4.0  # times as long as a gang, older work waits before it lets no younger one go first
+ELDERS = 168.0  # times as long as a gang, older work waits before it lets no younger one go first
 
 
 @dataclass(frozen=True, slots=True)

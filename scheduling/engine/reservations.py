@@ -10,6 +10,7 @@ is everybody of no higher priority; but where a time was promised, not who ends 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import repeat
 
 from scheduling.engine.books import Books, Charge
 from scheduling.engine.ordering import urgency
@@ -122,7 +123,10 @@ class Reservations:
         assert queue is not None
         charge = books.charge(workload, reservation.assignments)
         ledger = books.soon.ledger
-        free = [(fr, min(n, max(0, ledger.available(queue, fr)))) for fr, n in charge]
+        most = dict(books.charge(workload, self._usable(workload, reservation)))
+        free = [
+            (fr, min(most.get(fr, 0), max(0, ledger.available(queue, fr)))) for fr, _ in charge
+        ]
         for fr, amount in free:
             ledger.reserve(queue, fr, amount)
         books.soon.room.stand(workload, reservation.assignments)
@@ -130,6 +134,21 @@ class Reservations:
         if relied is not None:
             self._relied[workload.key] = relied if tuple(free) != charge else frozenset()
         return True
+
+    def _usable(self, workload: Workload, one: Reservation) -> tuple[Assignment, ...]:
+        """Return the pods for which quota is kept: where it is promised, all of them.
+
+        Else nodes are held as they empty, and quota with them, for the pods that have room on
+        them by now: more of it would stand idle for as long as nodes take to empty.
+        """
+        if one.promised:
+            return one.assignments
+        room, found = self._books.now.room, []
+        for pod_set, assignment in paired(workload, one.assignments):
+            fits = (min(p, room.fitting(n, pod_set)) for n, p in assignment.nodes.items())
+            pods = sum(map(max, fits, repeat(0))) if assignment.nodes else assignment.count
+            found.append(replace(assignment, count=pods))
+        return tuple(found)
 
     def lift(self, key: str) -> Reservation | None:
         """Take a reservation off the books, so that its own gang can use what it keeps."""
@@ -207,12 +226,12 @@ class Reservations:
         """Look at the books without these reservations; they are back afterwards."""
         with self._books.trial():
             for key in keys:
-                workload, reservation = self._workloads[key], self._table[key]
+                workload = self._workloads[key]
                 queue = self._books.queue(workload)
                 assert queue is not None
                 for fr, amount in self._quota[key]:
                     self._books.soon.ledger.release(queue, fr, amount)
-                self._books.soon.room.stand(workload, reservation.assignments, sign=-1)
+                self._books.soon.room.stand(workload, self._table[key].assignments, sign=-1)
             yield
 
     # -- turns and costs ------------------------------------------------------------------

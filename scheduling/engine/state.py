@@ -5,6 +5,7 @@ of the platform (queues, flavors, nodes) asks for ``State(replace(state.snapshot
 """
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -299,6 +300,10 @@ class State:
             self.wards.touch(heapq.heappop(self._shelters)[1])
         while self._starving and self._starving[0][0] <= now:
             self.wards.touch(heapq.heappop(self._starving)[1])
+
+    def wakes_at(self) -> float:
+        """Return when running work first loses its protection, if nothing else happens."""
+        return self._shelters[0][0] if self._shelters else math.inf
 
     # -- what a cycle decided -----------------------------------------------------------------
 

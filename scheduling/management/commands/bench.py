@@ -1,5 +1,6 @@
 """``manage.py bench NAME``: print the figures of a bench. Exit 0 whatever they are."""
 
+import gzip
 import json
 from argparse import ArgumentParser
 from pathlib import Path
@@ -8,10 +9,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import drain, gang, kueue_load, openb
+from scheduling.bench import drain, gang, kueue_load, openb, philly
 from scheduling.bench.registry import registered
 from scheduling.bench.report import Report
 from scheduling.engine.terms import PlacementPolicy
+from scheduling.replay.reading import read_trace
+from scheduling.replay.site import node_gpus, read_site
 
 LOADS = ("baseline", "large_scale", "tas")
 
@@ -39,6 +42,12 @@ class Command(BaseCommand):
         pack.add_argument("--seeds", type=_numbers, default=openb.SEEDS, metavar="42,43")
         pack.add_argument("--json", action="store_true")
 
+        philly_trace = benches.add_parser("philly", help="61 days of a real cluster, replayed")
+        philly_trace.add_argument("--cut", choices=("full", "week"), default="full")
+        philly_trace.add_argument(
+            "--part", choices=philly.PARTS, action="append", help="default: all"
+        )
+        philly_trace.add_argument("--json", action="store_true")
         gangs = benches.add_parser("gang", help="gangs that come and go on a full cluster")
         policies = tuple(PlacementPolicy)
         gangs.add_argument("--policy", choices=policies, default=PlacementPolicy.BINPACK)
@@ -61,6 +70,7 @@ class Command(BaseCommand):
             "openb": self._openb,
             "gang": self._gang,
             "drain": self._drain,
+            "philly": self._philly,
             **{bench.name: bench.run for bench in registered().values()},
         }
         report = runs[options["name"]](options)
@@ -88,6 +98,15 @@ class Command(BaseCommand):
     def _drain(self, options: dict[str, Any]) -> Report:
         data = json.loads(self._path("kueue-perf", "large_scale.json").read_text("utf-8"))
         return drain.bench(data, options["workloads"])
+
+    def _philly(self, options: dict[str, Any]) -> Report:
+        cluster = self._path("philly", "cluster.json")
+        site = read_site(cluster.name, cluster.read_text("utf-8"))
+        rows = gzip.decompress(self._path("philly", "jobs.csv.gz").read_bytes()).decode()
+        trace = read_trace("jobs.csv", rows, node_gpus(site))
+        reference = json.loads(self._path("philly", "reference.json").read_text("utf-8"))
+        data = philly.Data(site, trace, reference["results"])
+        return philly.bench(data, options["cut"], options["part"] or philly.PARTS)
 
     def _path(self, *parts: str) -> Path:
         path = Path(settings.SHARED_DATA, *parts)

@@ -117,6 +117,6 @@ def test_settings_say_who_starves_and_when_and_a_limit_stands_for_a_missing_dura
     snapshot = load_snapshot()
     assert snapshot.workloads[0].duration_s == 900
     patience = snapshot.patience
-    assert (patience.after_s, patience.minimum, patience.elders_after_s) == (60.0, 8, 240.0)
+    assert (patience.after_s, patience.minimum, patience.elders_after_s) == (60.0, 8, 10_080.0)
     with override_settings(STARVATION_TIMEOUT_S="-1"):
         assert load_snapshot().patience.after_s is None
