@@ -4,6 +4,7 @@ What is decided outside the lease is written under it, and only if nobody else h
 whatever goes wrong, the kept world is thrown away and read anew (``decisions.md`` 2 and 4).
 """
 
+import gc
 import logging
 import time
 from collections.abc import Collection, Mapping
@@ -28,10 +29,11 @@ from scheduling.resizing import trim_placements
 ROUNDS = 20  # of one wake-up; what is left waits for the next
 LOOK_S = 1.0  # between two looks at the cluster, when nothing moves
 EXPLAINED_AT_ONCE = 300  # waiting workloads that are told why in each cycle
-SHARE = 10  # reasons take a tenth of the time at most
+SHARE = 20  # reasons take a twentieth of the time at most
 CALM_S = 1.0  # between two tellings of many reasons, at least
 EVIDENCE_OF = 500  # workloads up to which each cycle that decides keeps its evidence
 EVIDENCE_S = 60.0  # between two cycles that do, in a larger world
+EVIDENCE_MOST = 5_000  # workloads; of a larger world only faults are kept
 
 logger = logging.getLogger(__name__)
 
@@ -102,7 +104,11 @@ class Worker:
         known = kept is not None and awake and not kept.is_outdated()
         if kept is not None and known and kept.feed(kept.news()):
             return kept
+        self._kept = None
+        gc.unfreeze()
         self._kept = Kept.read(now)
+        gc.collect()
+        gc.freeze()  # a world that stays need not be searched for garbage again and again
         return self._kept
 
     def _write(
@@ -148,13 +154,14 @@ class Worker:
 
     def _is_evident(self, works: int) -> bool:
         """Return whether this cycle keeps snapshot and plan; large worlds do so once a minute."""
-        return works <= EVIDENCE_OF or time.monotonic() - self._evidence >= EVIDENCE_S
+        due = time.monotonic() - self._evidence >= EVIDENCE_S
+        return works <= EVIDENCE_OF or (works <= EVIDENCE_MOST and due)
 
     # -- reasons ------------------------------------------------------------------------------
     def explain(self) -> int:
         """Tell who waits why, where anything near them has changed; return how many were told.
 
-        Few are told at once; many as often as a tenth of the time allows.
+        Few are told at once; many as often as a small share of the time allows.
         """
         kept = self._kept
         if kept is None or not kept.unsaid:
