@@ -1,5 +1,4 @@
-"""The frame of the house: settings, addresses, and Celery's application."""
+"""The frame of the house: settings, addresses, Celery's application, and the client.
 
-from gpuplatform.celery import app as celery_app
-
-__all__ = ["celery_app"]
+It imports nothing: the client starts without Django. ``gpuplatform.common`` loads Celery.
+"""

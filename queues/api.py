@@ -22,6 +22,8 @@ from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
+from gpuplatform.common.why import PARAMETER as REASON
+from gpuplatform.common.why import given_reason
 from queues import descriptions, selectors
 from queues.access import Actor, HasScope, actor_of, demand, demand_visible
 from queues.bodies import read_cluster_queue, read_cohort, read_flavor, read_topology
@@ -100,7 +102,7 @@ class _List(_Rows[Row]):
 
 class _Detail(_Rows[Row]):
     lookup: ClassVar[tuple[str, ...]] = ("name",)
-    parameters = {"PUT": ("dry_run",)}
+    parameters = {"PUT": ("dry_run", "reason")}
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, **names: str) -> Response:
@@ -117,6 +119,7 @@ class _Detail(_Rows[Row]):
         A dry run decides and tells the same, and keeps nothing.
         """
         actor, only_asked = actor_of(request), is_dry_run(request)
+        reason = given_reason(request)
         found = self.rows(actor).filter(name=name).first()
         if not actor.may_edit_quota:
             demand_visible(found is not None)
@@ -125,7 +128,7 @@ class _Detail(_Rows[Row]):
         spec = keeper.read(name, request.data, changes=found is not None)
 
         def act() -> tuple[Row, dict[str, Any], list[Diagnostic]]:
-            row = keeper.save(spec, actor=actor.user, if_version=seen)
+            row = keeper.save(spec, actor=actor.user, if_version=seen, reason=reason)
             return row, self.answer(row), self.doubts(row)
 
         (row, answer, doubts), told = carry_out(spec, act, keep=not only_asked)
@@ -204,7 +207,9 @@ class CohortDetail(_Cohorts, _Detail[Cohort]):
     """``GET`` and ``PUT /cohorts/<name>/``."""
 
     @extend_schema(
-        request=CohortSerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+        request=CohortSerializer,
+        responses={200: OpenApiTypes.OBJECT},
+        parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the cohort be what the body says."""
@@ -233,7 +238,9 @@ class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
     """``GET`` and ``PUT /cluster-queues/<name>/``."""
 
     @extend_schema(
-        request=ClusterQueueSerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+        request=ClusterQueueSerializer,
+        responses={200: OpenApiTypes.OBJECT},
+        parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
@@ -282,7 +289,9 @@ class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
     """``GET`` and ``PUT /flavors/<name>/``."""
 
     @extend_schema(
-        request=FlavorSerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+        request=FlavorSerializer,
+        responses={200: OpenApiTypes.OBJECT},
+        parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the flavor be what the body says."""
@@ -307,7 +316,9 @@ class TopologyDetail(_Topologies, _Detail[Topology]):
     """``GET`` and ``PUT /topologies/<name>/``."""
 
     @extend_schema(
-        request=TopologySerializer, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
+        request=TopologySerializer,
+        responses={200: OpenApiTypes.OBJECT},
+        parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the topology be what the body says."""

@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from queues import api
+from queues import api, whoami_api
 
 urlpatterns = [
+    path("whoami/", whoami_api.WhoamiView.as_view(), name="api-whoami"),
     path("teams/", api.TeamList.as_view(), name="api-teams"),
     path("teams/<str:name>/", api.TeamDetail.as_view(), name="api-team"),
     path("cohorts/", api.CohortList.as_view(), name="api-cohorts"),

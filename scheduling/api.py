@@ -16,20 +16,29 @@ from rest_framework.generics import ListAPIView, get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gpuplatform.common import clock
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
+from gpuplatform.common.why import PARAMETER as REASON
+from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
-from scheduling.loader import load_snapshot
 from scheduling.models import Node, Workload, WorkloadEvent
+from scheduling.selectors.alerts import (
+    alert_lines,
+    cleared_lines,
+    current_findings,
+    load_platform,
+)
+from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
-from scheduling.selectors.promises import standing_alerts
+from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
     NodeChangeInput,
     NodeSerializer,
@@ -139,6 +148,7 @@ class WorkloadView(CheckedView):
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
     scopes = {"PATCH": "workloads:submit", "DELETE": "workloads:submit"}
+    parameters = {"DELETE": ("reason",)}
 
     @extend_schema(responses=WorkloadSerializer)
     def get(self, request: Request, uid: UUID) -> Response:
@@ -155,12 +165,12 @@ class WorkloadView(CheckedView):
         context = {"actor": actor}
         return Response(WorkloadSerializer(self._row(request, uid), context=context).data)
 
-    @extend_schema(responses={204: None})
+    @extend_schema(responses={204: None}, parameters=[REASON])
     def delete(self, request: Request, uid: UUID) -> Response:
         """Cancel the workload."""
         row, actor = self._row(request, uid), actor_of(request)
         demand(actor.may_submit(row.team_id))
-        cancel_workload(row.uid, actor=actor.user)
+        cancel_workload(row.uid, actor=actor.user, reason=given_reason(request))
         return Response(status=HTTPStatus.NO_CONTENT)
 
     def _row(self, request: Request, uid: UUID) -> Workload:
@@ -181,6 +191,11 @@ class NodesView(CheckedView, ListAPIView[Node]):
     parameters = {"GET": (*PAGES, *NodeFilter.base_filters)}
     queryset = Node.objects.all()
 
+    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
+        """Return DRF's serializer of a page, told who holds what on its machines."""
+        names = [row.name for row in args[0]] if args else []
+        return super().get_serializer(*args, **kwargs, context=_use_of(self.request, names))
+
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Return one page, by name."""
         for name in ("ready", "schedulable"):
@@ -199,8 +214,8 @@ class NodeView(CheckedView):
     @extend_schema(responses=NodeSerializer)
     def get(self, request: Request, name: str) -> Response:
         """Return the machine."""
-        del request  # machines are everybody's
-        return Response(NodeSerializer(self._row(name)).data)
+        row = self._row(name)
+        return Response(NodeSerializer(row, context=_use_of(request, [name])).data)
 
     @extend_schema(
         request=NodeChangeInput, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
@@ -215,7 +230,7 @@ class NodeView(CheckedView):
             user = actor_of(request).user
             cordoned = not asked.schedulable
             saved = set_cordon(name, cordoned, actor=user, reason=asked.reason)
-            return dict(NodeSerializer(saved).data)
+            return dict(NodeSerializer(saved, context=_use_of(request, [name])).data)
 
         answer, found = carry_out(spec, act, keep=not is_dry_run(request))
         return Response(answer | _meaning(request, found))
@@ -236,21 +251,45 @@ class NodeView(CheckedView):
         return get_object_or_404(Node.objects.all(), name=name)
 
 
+def _use_of(request: Request, names: list[str]) -> dict[str, Any]:
+    """Return the context that a node's serializer wants."""
+    return {"rows": {row.node.name: row for row in node_rows(actor_of(request), names)}}
+
+
 def _meaning(request: Request, found: list[Diagnostic]) -> dict[str, Any]:
     told: dict[str, Any] = {"warnings": [diagnostic.as_json() for diagnostic in found]}
     return told | {"dry_run": True} if is_dry_run(request) else told
 
 
 class AlertsView(CheckedView):
-    """``/api/v1/alerts/``: what is promised and does not agree with what there is, now."""
+    """``/api/v1/alerts/``: what an admin should look at now, and what no longer holds."""
 
     permission_classes = (HasScope,)
+    parameters = {"GET": ("cleared",)}
 
     @extend_schema(operation_id="alerts_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """Return the alerts that stand; one that names queues is for who sees them all."""
-        found = standing_alerts(load_snapshot(), actor_of(request))
-        return Response({"results": [alert.as_json() for alert in found]})
+        """Return the alerts that stand; one that names queues is for who sees them all.
+
+        ``?cleared=true``: the last ones that stand no more.
+        """
+        actor = actor_of(request)
+        if truth(request, "cleared"):
+            lines = cleared_lines(actor)
+        else:
+            lines = alert_lines(current_findings(load_platform(clock.now())), actor)
+        return Response({"results": [line.as_json() for line in lines]})
+
+
+class AvailabilityView(CheckedView):
+    """``/api/v1/availability/``: what one's queues may take now."""
+
+    permission_classes = (HasScope,)
+
+    @extend_schema(operation_id="availability_list", responses={200: OpenApiTypes.OBJECT})
+    def get(self, request: Request) -> Response:
+        """Return what each visible queue has, holds and could take now, of its own and by loan."""
+        return Response({"results": read_availability(actor_of(request))})
 
 
 class FragmentsView(CheckedView):

@@ -4,6 +4,7 @@ from django.urls import URLPattern, path
 
 from scheduling.api import (
     AlertsView,
+    AvailabilityView,
     FragmentsView,
     NodesView,
     NodeView,
@@ -35,5 +36,6 @@ urlpatterns: list[URLPattern] = [
     path("nodes/", NodesView.as_view(), name="api-nodes"),
     path("nodes/<str:name>/", NodeView.as_view(), name="api-node"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
+    path("availability/", AvailabilityView.as_view(), name="api-availability"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

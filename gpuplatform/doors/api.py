@@ -24,6 +24,8 @@ from gpuplatform.common.parsers import (
 )
 from gpuplatform.common.pointers import pointer
 from gpuplatform.common.reasons import shortened
+from gpuplatform.common.why import PARAMETER as REASON
+from gpuplatform.common.why import given_reason
 from gpuplatform.doors.importer import import_documents
 from gpuplatform.doors.paths import document_path
 from gpuplatform.doors.report import ImportReport, ObjectResult
@@ -38,7 +40,7 @@ class ManifestsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"POST": "workloads:submit"}  # what else a document needs is asked per object
 
-    parameters = {"POST": ("atomic", "dry_run")}
+    parameters = {"POST": ("atomic", "dry_run", "reason")}
 
     @extend_schema(
         operation_id="manifests_create",
@@ -46,6 +48,7 @@ class ManifestsView(CheckedView):
         parameters=[
             OpenApiParameter("atomic", bool, description="Keep all objects or none."),
             DRY_RUN,
+            REASON,
         ],
         responses=dict.fromkeys((200, 201, 207, 422), OpenApiTypes.OBJECT),
     )
@@ -56,6 +59,7 @@ class ManifestsView(CheckedView):
             actor=actor_of(request),
             atomic=truth(request, "atomic") or False,
             dry_run=is_dry_run(request),
+            reason=given_reason(request),
         )
         return _answer(report, request.path)
 

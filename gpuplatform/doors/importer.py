@@ -34,6 +34,7 @@ def import_documents(
     actor: Actor | User | None,
     atomic: bool = False,
     dry_run: bool = False,
+    reason: str = "",
 ) -> ImportReport:
     """Take a submission in and return what became of each object.
 
@@ -42,6 +43,7 @@ def import_documents(
         actor: who asks; None for the system, which may do everything.
         atomic: keep nothing if one object is rejected.
         dry_run: decide everything, keep nothing.
+        reason: why promises change, for the audit trail.
 
     Raises:
         Rejected: the text cannot be read; nothing was changed.
@@ -49,9 +51,9 @@ def import_documents(
     items = read_submission(text)
     asking = actor_for(actor) if isinstance(actor, User) else actor
     if not (atomic or dry_run):
-        return _Import(items, asking).run()
+        return _Import(items, asking, reason).run()
     with transaction.atomic():
-        report = _Import(items, asking).run()
+        report = _Import(items, asking, reason).run()
         report.dry_run = dry_run
         if dry_run:
             _foretell(report, asking)
@@ -74,9 +76,10 @@ def _foretell(report: ImportReport, actor: Actor | None) -> None:
 class _Import:
     """One submission on its way in."""
 
-    def __init__(self, items: list[Item], actor: Actor | None) -> None:
+    def __init__(self, items: list[Item], actor: Actor | None, reason: str) -> None:
         self.items = items
         self.actor = actor
+        self.reason = reason
         self.user = actor.user if actor else None
         self.results = {
             item.document.index: ObjectResult(item.document, item.kind, item.name)
@@ -123,7 +126,7 @@ class _Import:
         result.tell(item.diagnostics)
         try:
             with transaction.atomic():
-                result.action = promises.keep(item, self.user)
+                result.action = promises.keep(item, self.user, self.reason)
         except Rejected as error:
             subject = item.document.subject
             result.reject(Diagnostic.from_problem(subject, p) for p in error.problems)

@@ -60,7 +60,7 @@ def version_of(spec: Any) -> int:
     return rows.values_list("version", flat=True).first() or 0
 
 
-def keep(item: Item, user: User | None) -> str:
+def keep(item: Item, user: User | None, reason: str = "") -> str:
     """Save the specs of ``item`` in order; return the action on the last, which it is about.
 
     What a Volcano Queue takes for granted is made only where it is missing.
@@ -69,13 +69,13 @@ def keep(item: Item, user: User | None) -> str:
         Rejected: a rule is broken; the caller undoes what was saved.
     """
     if item.specs and isinstance(item.specs[0], PriceSpec):
-        return _keep_prices(item.specs, user)
+        return _keep_prices(item.specs, user, reason or REASON)
     action = UNCHANGED
     for spec in item.specs:
         before = version_of(spec)
         if spec in volcano.IMPLIED and before:
             continue
-        _save(spec, user)
+        _save(spec, user, reason or REASON)
         after = version_of(spec)
         action = CREATED if not before else CHANGED if after != before else UNCHANGED
         if after != before and isinstance(spec, ClusterQueueSpec) and spec.name in item.by_weight:
@@ -96,13 +96,13 @@ def _tell_shared(spec: ClusterQueueSpec) -> None:
     )
 
 
-def _keep_prices(specs: list[PriceSpec], user: User | None) -> str:
+def _keep_prices(specs: list[PriceSpec], user: User | None, reason: str) -> str:
     before = Price.objects.count()
-    finops.set_prices(specs, user, REASON)
+    finops.set_prices(specs, user, reason)
     return CREATED if Price.objects.count() > before else UNCHANGED
 
 
-def _save(spec: Any, user: User | None) -> None:
+def _save(spec: Any, user: User | None, reason: str) -> None:
     saves: Mapping[type, Any] = {
         NamespaceSpec: queues.save_namespace,
         PriorityClassSpec: queues.save_priority_class,
@@ -113,7 +113,7 @@ def _save(spec: Any, user: User | None) -> None:
         LocalQueueSpec: queues.save_local_queue,
         NodeSpec: scheduling.save_node,
     }
-    saves[type(spec)](spec, actor=user, reason=REASON)
+    saves[type(spec)](spec, actor=user, reason=reason)
 
 
 def may_keep(item: Item, actor: Actor | None) -> bool:

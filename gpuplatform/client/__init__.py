@@ -1,0 +1,1 @@
+"""``gpuctl``: the platform from a terminal. It knows REST and nothing else of the platform."""

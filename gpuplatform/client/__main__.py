@@ -1,0 +1,5 @@
+"""``python -m gpuplatform.client`` is ``gpuctl``."""
+
+from gpuplatform.client.main import run
+
+run()
