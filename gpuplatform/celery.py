@@ -19,6 +19,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {
     "cycle": {"task": "scheduling.run_cycle", "schedule": 2.0},
+    "watch": {"task": "scheduling.watch", "schedule": 30.0},
     "sources": {"task": "finops.load_sources", "schedule": 600.0},
     "drafts": {"task": "finops.rebuild_drafts", "schedule": 300.0},
     "close_up": {"task": "finops.close_up", "schedule": 6 * 3600.0},

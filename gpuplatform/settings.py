@@ -279,6 +279,9 @@ CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000
+# For how many days finished work, and lines of its story, are kept; empty: for ever.
+FINISHED_KEPT_DAYS = float(env("FINISHED_KEPT_DAYS")) if env("FINISHED_KEPT_DAYS") else None
+EVENTS_KEPT_DAYS = float(env("EVENTS_KEPT_DAYS")) if env("EVENTS_KEPT_DAYS") else None
 
 # ---- mail and logs ---------------------------------------------------------------------------
 EMAIL_BACKEND = env("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")

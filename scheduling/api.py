@@ -27,6 +27,7 @@ from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
+from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.selectors.alerts import (
     alert_lines,
@@ -42,8 +43,6 @@ from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
     NodeChangeInput,
     NodeSerializer,
-    WorkloadChangeInput,
-    WorkloadInput,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
@@ -229,7 +228,7 @@ class NodeView(CheckedView):
         def act() -> dict[str, Any]:
             user = actor_of(request).user
             cordoned = not asked.schedulable
-            saved = set_cordon(name, cordoned, actor=user, reason=asked.reason)
+            saved = set_cordon(name, cordoned, actor=user, reason=asked.reason, drain=asked.drain)
             return dict(NodeSerializer(saved, context=_use_of(request, [name])).data)
 
         answer, found = carry_out(spec, act, keep=not is_dry_run(request))

@@ -15,7 +15,7 @@ from scheduling.engine.terms import Status
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 from scheduling.moves import Line, Move
-from scheduling.resizing import HOLDING, granted_gpus, grow, resize
+from scheduling.resizing import granted_gpus, grow, resize
 from scheduling.works import NO_GROWTH, Face, Held, as_text
 
 NOTHING_TOLD = ("", "[]", None)
@@ -220,7 +220,8 @@ class _Application:
         workload = self._face(decision.workload)
         if workload is None:
             return
-        if self._known[decision.workload].replaces or workload.status in HOLDING:
+        key = decision.workload
+        if self._known[key].replaces or key in self._world.admissions:  # it holds something
             self._hold_growth(workload, decision)
             return
         if workload.status != Status.PENDING:

@@ -38,7 +38,8 @@ class Kept:
         self.world = replace(world, snapshot=replace(world.snapshot, workloads=()))
         self.standing: meter.Standing = {}
         self.last_cycle = world.last_cycle
-        self.unsaid = set(self.state.lines.queues())  # queues whose waiting work is to be told why
+        # queues whose waiting work is to be told why; "" stands for work outside them
+        self.unsaid = {w.queue or "" for w in world.snapshot.workloads if w.admission is None}
         self.touched = {*world.snapshot.cluster_queues, ""}  # queues whose holdings may be new
         self.resized: list[Workload] = list(self.state.workloads.values())
         self.is_new = True  # nothing has been written of it yet

@@ -13,11 +13,10 @@ from gpuplatform.common.parsers import StrictJSONParser
 from queues.access import HasScope, actor_of, demand, visible
 from queues.api import seen_version
 from scheduling.checking import delete_check, save_check
+from scheduling.inputs import CheckAnswerInput, CheckpointInput
 from scheduling.models import AdmissionCheck, Workload
 from scheduling.serializers import (
     AdmissionCheckSerializer,
-    CheckAnswerInput,
-    CheckpointInput,
     CheckStateSerializer,
     WorkloadSerializer,
 )

@@ -71,7 +71,8 @@ def _show_node(
 @require(lambda actor: actor.may_operate)
 def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
     """Take a node out of service, or bring it back; a check only tells what that means."""
-    cordoned = request.POST.get("cordoned") == "yes"
+    drain = request.POST.get("drain") == "yes"
+    cordoned = drain or request.POST.get("cordoned") == "yes"
     words = (
         gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
     )
@@ -80,7 +81,7 @@ def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
         return replace(services.describe_node(row.node), schedulable=not cordoned)
 
     def act(user: User | None, reason: str) -> object:
-        return services.set_cordon(name, cordoned, actor=user, reason=reason)
+        return services.set_cordon(name, cordoned, actor=user, reason=reason, drain=drain)
 
     return _operate(request, name, wanted, act) or _done(request, words, name, ("node", name))
 

@@ -83,7 +83,7 @@ def follow(
         standing: the open intervals, brought up to date with the rows; read if not given.
         within: the queues to look at, whole trees of them; all by default.
     """
-    snapshot = snapshot or world.snapshot
+    snapshot = metering.present(snapshot or world.snapshot)
     known = world.doors.cluster_queues
     if within is not None:
         within = {*within, ""}
@@ -222,11 +222,13 @@ def _loan_facts(loan: Loan, parts: list[tuple[Ground, Span]], amount: int) -> di
 def edited_at(world: Loaded) -> datetime:
     """Return since when things are as they are: the last edit that no cycle has seen.
 
-    Of promises, and of the size of running work. Where none is known, it is now.
+    Of promises, of nodes, and of the size of running work. Where none is known, it is now.
     """
+    newest = Change.objects.filter(topic="node").order_by("-id").first()
     edits = [queue.updated_at for queue in world.doors.cluster_queues.values()]
     edits += [q.cohort.updated_at for q in world.doors.cluster_queues.values() if q.cohort]
     edits += [world.resized_at] if world.resized_at else []
+    edits += [newest.at] if newest else []
     return _since(max(edits, default=world.now), world)
 
 

@@ -121,7 +121,7 @@ def node_of(row: rows.Node) -> Node:
         labels=row.labels,
         allocatable=row.allocatable,
         taints=taints_of(row.taints),
-        ready=row.ready,
+        ready=row.ready and not row.draining,
         schedulable=row.schedulable,
         unmanaged=row.unmanaged,
         devices=devices_of(row.labels, row.annotations, row.allocatable),

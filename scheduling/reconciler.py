@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from gpuplatform.common import clock, leases
-from gpuplatform.common.wakeup import note_changes, request_cycle
+from gpuplatform.common.wakeup import note_changes, request_cycle, wake
 from scheduling import lifecycle, meter, moves, persist, upkeep
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
@@ -213,10 +213,12 @@ def _note(look: _Look, now: datetime) -> ReconcileReport:
     lost = {pk: names for pk, names in _on_lost_nodes(look).items() if pk in rows}
     broken = sum(_tell_lost(rows[pk], lost[pk], now) for pk in sorted(lost))
     touched = {rows[pk].workload_id for pk in (*(seen.admission for seen in news), *lost)}
-    if released or broken or judged or noted:
+    if released or broken or noted:
         request_cycle(lifecycle.CHANGED, *sorted(touched))
     elif started:
         note_changes(lifecycle.STARTED, sorted(touched))
+    if judged:  # each of them is noted as it was moved
+        wake()
     return ReconcileReport(
         started=started, released=released, broken=broken, judged=judged, noted=noted
     )

@@ -2,27 +2,31 @@
 
 from collections.abc import Iterable
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from scheduling import lifecycle
 from scheduling.engine.plan import Admit
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
-from scheduling.engine.terms import Status
+from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import Loaded
 from scheduling.models import Placement, PodSet, Workload
 from scheduling.shrinking import trim
 from scheduling.works import NO_GROWTH, Face
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
+# Who waits for admission checks holds as well, and may be given more or lose some.
+HOLDS = Q(status__in=HOLDING) | Q(
+    status=Status.PENDING.value, pending_reason=PendingReason.UNSATISFIED_CHECKS.value
+)
 
 
 def resize(workload: Face, known: Known, assignments: Iterable[Assignment]) -> bool:
     """Write what a running workload holds; False where it has changed since it was seen."""
     seen = Workload.objects.filter(pk=workload.uid, version=workload.version)
     gpus = granted_gpus(known, assignments)
-    if not seen.filter(status__in=HOLDING).update(version=F("version") + 1, gpus=gpus, growth={}):
+    if not seen.filter(HOLDS).update(version=F("version") + 1, gpus=gpus, growth={}):
         return False
     workload.version, workload.gpus, workload.growth = workload.version + 1, gpus, NO_GROWTH
     return True

@@ -342,13 +342,19 @@ def save_node(
         "allocatable": dict(spec.allocatable),
         "ready": spec.ready,
         "schedulable": spec.schedulable,
+        **({"draining": False} if spec.schedulable else {}),
     }
     return store(edit, row, columns, (describe_node(row) if row else None, spec))
 
 
 @transaction.atomic
-def set_cordon(name: str, cordoned: bool, *, actor: User | None, reason: str = "") -> Node:
-    """Keep new pods off a node, or let them on again; running ones stay.
+def set_cordon(
+    name: str, cordoned: bool, *, actor: User | None, reason: str = "", drain: bool = False
+) -> Node:
+    """Keep new pods off a node, or let them on again; running ones stay unless it is drained.
+
+    ``drain``: what stands there goes elsewhere, or waits again, once its grace has passed, as
+    when the node had left.
 
     Raises:
         Rejected: there is no such node.
@@ -358,11 +364,13 @@ def set_cordon(name: str, cordoned: bool, *, actor: User | None, reason: str = "
     row = edit.find(name=name)
     refuse(require_row(row))
     assert row is not None
-    if row.schedulable is not cordoned:
+    before = {"schedulable": row.schedulable, "draining": row.draining}
+    after = {"schedulable": not cordoned, "draining": cordoned and drain}
+    if before == after:
         return row
-    row = edit.update(row, {"schedulable": not cordoned})
-    verb = "cordoned" if cordoned else "uncordoned"
-    edit.note(verb, {"schedulable": cordoned}, {"schedulable": not cordoned})
+    row = edit.update(row, after)
+    verb = "drained" if after["draining"] else "cordoned" if cordoned else "uncordoned"
+    edit.note(verb, before, after)
     return row
 
 

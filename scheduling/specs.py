@@ -169,7 +169,8 @@ class NodeRemoval:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """Whether new pods may come to a node, and why that changes."""
+    """Whether new pods may come to a node, whether the others are to go, and why."""
 
     schedulable: bool
     reason: str = ""
+    drain: bool = False

@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 
 from gpuplatform.common import clock
 from gpuplatform.common.models import Change
+from scheduling import retention
+from scheduling import watch as alerts
 from scheduling.models import Cycle
 from scheduling.worker import Worker
 
@@ -31,9 +33,17 @@ def run_cycle() -> None:
     WORKER.turn()
 
 
+@shared_task(name="scheduling.watch")
+def watch() -> None:
+    """Raise and clear alerts."""
+    alerts.watch()
+
+
 @shared_task(name="scheduling.prune")
 def prune() -> None:
-    """Forget old cycles and changes; the evidence of decisions is large and goes sooner."""
+    """Forget old cycles, changes and finished work; the evidence of decisions goes sooner."""
+    retention.forget_finished(clock.now())
+    retention.forget_stories(clock.now())
     _older_than(settings.CYCLES_KEPT, Cycle.objects.all()).delete()
     decided = Cycle.objects.filter(snapshot__isnull=False)
     _older_than(EVIDENCE_KEPT, decided).update(snapshot=None, plan=None)

@@ -15,6 +15,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db.models import F
 
+from gpuplatform.common.wakeup import note_changes
 from scheduling import checks, lifecycle
 from scheduling.engine.terms import CheckVerdict, Status, StopPolicy
 from scheduling.members import End, Member, MemberEnd
@@ -185,6 +186,7 @@ def note_over(row: Admission, held: Held, *, at: datetime) -> None:
     if changed:
         Workload.objects.filter(pk=workload.pk).update(version=F("version") + 1, resized_at=at)
         workload.version += 1
+        note_changes(lifecycle.CHANGED, [workload.pk])
         facts = {"pods": over.total(), "of_pods": sum(p.count for p in workload.pod_sets.all())}
         lifecycle.tell(workload, "pods_finished", at=at, facts=facts)
 

@@ -63,7 +63,10 @@ def read_node_change(body: Any) -> NodeChange:
     fields, found = _opened(body, "Node")
     if "schedulable" not in fields:
         fields.report("REQUIRED", "schedulable")
-    change = NodeChange(fields.flag("schedulable"), fields.text("reason")[:REASON_LENGTH])
+    asked = fields.flag("schedulable"), fields.text("reason")[:REASON_LENGTH]
+    change = NodeChange(*asked, drain=fields.flag("drain"))
+    if change.drain and change.schedulable:
+        fields.report("BAD_VALUE", "drain", value="true", allowed="false, where pods may come")
     fields.close()
     if problems := [_problem(finding) for finding in found]:
         raise Rejected(problems)

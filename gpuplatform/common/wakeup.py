@@ -36,6 +36,11 @@ def request_cycle(topic: str, *keys: object) -> None:
         note_changes(topic, keys)
     else:
         Change.objects.create(topic=topic)
+    wake()
+
+
+def wake() -> None:
+    """Wake the cycle worker once this transaction has committed; what has changed is noted."""
     inside = set(transaction.get_connection().savepoint_ids)
     waiting = transaction.get_connection().run_on_commit
     if not any(func is _wake and sids <= inside for sids, func, _ in waiting):

@@ -5,7 +5,8 @@ Source: ``finops.md`` 5: the earliest admitted fill the nominal quota, later one
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from scheduling.engine.atlas import Atlas, carries
 from scheduling.engine.loans import lent
@@ -42,6 +43,30 @@ def split(snapshot: Snapshot) -> tuple[Share, ...]:
     for fr in sorted(columns):
         shares.extend(s for s in _column(ledger, fr, paid) if s.workload not in otherwise)
     return tuple(sorted(shares, key=lambda s: (s.workload, s.flavor, s.resource, s.holding)))
+
+
+def present(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without the pods whose nodes have left: they use nothing any more.
+
+    Their quota may still be held for a while, so that they come back; nobody pays for that.
+    """
+    known = {node.name for node in snapshot.nodes}
+    works = tuple(_present(work, known) for work in snapshot.workloads)
+    return snapshot if works == snapshot.workloads else replace(snapshot, workloads=works)
+
+
+def _present(work: Workload, known: AbstractSet[str]) -> Workload:
+    held = work.admission.assignments if work.admission else ()
+    if work.admission is None or all(one.nodes.keys() <= known for one in held):
+        return work
+    left = []
+    for one in held:
+        nodes = {name: pods for name, pods in one.nodes.items() if name in known}
+        lost = sum(one.nodes.values()) - sum(nodes.values())
+        devices = {name: one.devices[name] for name in one.devices if name in nodes}
+        left.append(replace(one, count=one.count - lost, nodes=nodes, devices=devices))
+    staying = tuple(one for one in left if one.count)
+    return replace(work, admission=replace(work.admission, assignments=staying))
 
 
 def admitted_ledger(snapshot: Snapshot) -> QuotaLedger:

@@ -16,6 +16,7 @@ class Node(Versioned):
     allocatable = models.JSONField(default=dict, blank=True)
     ready = models.BooleanField(default=True)
     schedulable = models.BooleanField(default=True)  # false: cordoned
+    draining = models.BooleanField(default=False)  # what stands here is to go elsewhere
     unmanaged = models.JSONField(default=dict, blank=True)  # taken by pods outside the platform
 
     class Meta:

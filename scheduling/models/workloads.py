@@ -27,6 +27,18 @@ OUTCOME_LABELS = [
 ]
 
 
+class KeptManager(models.Manager["Workload"]):
+    """The workloads that are still to be seen: not those that were archived."""
+
+    def get_queryset(self) -> models.QuerySet["Workload"]:
+        """Return the rows that were not archived."""
+        return super().get_queryset().filter(archived_at=None)
+
+
+class EveryManager(models.Manager["Workload"]):
+    """All workloads, the archived ones too."""
+
+
 class Workload(models.Model):
     """The unit of admission: a gang that starts whole or not at all.
 
@@ -98,6 +110,11 @@ class Workload(models.Model):
     # Why a running one that asks for more pods waits for them: reason, blockers, position.
     growth = models.JSONField(default=dict, blank=True)
     version = models.PositiveIntegerField(default=1)
+    # Ended long ago: what bills rest on stays, everything else is gone (``scheduling.retention``).
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = KeptManager()
+    everything = EveryManager()
 
     class Meta:
         ordering = ("-created_at", "uid")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -60,10 +60,12 @@ def held_outside() -> dict[FlavorResource, int]:
 
 
 def current_findings(snapshot: Snapshot) -> list[Diagnostic]:
-    """Return everything that an alert tells, as it is now. 2 queries beside the snapshot."""
+    """Return everything that an alert tells, as it is now. 3 queries beside the snapshot."""
     found = list(promise_findings(snapshot))
+    drained = set(Node.objects.filter(ready=True, draining=True).values_list("name", flat=True))
     for column in drift(snapshot, held_outside()):
-        found += _of_drift(column)
+        away = tuple(name for name in column.away if name not in drained)
+        found += _of_drift(replace(column, away=away))
     found += _overcommitted(snapshot)
     return found
 

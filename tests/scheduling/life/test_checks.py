@@ -13,6 +13,7 @@ from scheduling.checks import Opinion
 from scheduling.engine.terms import CheckVerdict, Status
 from scheduling.models import AdmissionCheck, Cycle
 from scheduling.reconciler import desired_gangs, reconcile
+from scheduling.services import cancel_workload
 from scheduling.switching import answer_check
 from tests.scheduling.life.living import after, last, reasons, settle
 from tests.scheduling.loop.world import NOON, nodes, queue, status, story, usage, work
@@ -131,6 +132,22 @@ def test_a_check_that_is_gone_keeps_nobody():
     AdmissionCheck.objects.all().delete()
     settle()
     assert status(asks) is Status.RUNNING
+
+
+def test_a_reserved_gang_gets_more_as_room_allows_and_still_says_what_it_waits_for():
+    blocker = work("ia", "blocker", gpus=2)
+    settle()
+    gang = work("datos", "gang", pods=3, min_member=1)
+    settle()
+    assert status(gang) is Status.PENDING
+    assert (gang.gpus, gang.pending_reason) == (2, "UnsatisfiedAdmissionChecks")
+    assert gang.growth["reason"]  # why the third pod waits
+    cancel_workload(blocker.pk, actor=None)
+    settle()
+    assert status(gang) is Status.PENDING
+    assert (gang.gpus, gang.pending_reason) == (3, "UnsatisfiedAdmissionChecks")
+    say(gang, CheckVerdict.READY)
+    assert (status(gang), gang.gpus) == (Status.RUNNING, 3)
 
 
 class Budget:

@@ -200,7 +200,10 @@ def test_a_gang_that_loses_a_node_leaves_whole_after_its_grace_and_waits_again(c
     assert gang.events.get(kind="evicted").reason == "NodeFailures"
     assert gang.events.get(kind="members_lost").facts == {"lost": ["h100-node-02"]}
     gone_at = NOON + HOUR + timedelta(seconds=60)
-    assert usage(gang) == [("nominal", "", 8, NOON, gone_at)]
+    assert usage(gang) == [  # nobody pays for pods that have gone, though their quota is held
+        ("nominal", "", 8, NOON, NOON + HOUR),
+        ("nominal", "", 4, NOON + HOUR, gone_at),
+    ]
     assert not reconcile().moved
 
 
