@@ -24,10 +24,12 @@ from scheduling.engine.snapshot import Snapshot, Workload
 from scheduling.engine.terms import PendingReason
 from scheduling.kept import Kept, stable
 from scheduling.past_use import PAUSE
+from scheduling.proof import differences
 from scheduling.resizing import trim_placements
 
 ROUNDS = 20  # of one wake-up; what is left waits for the next
 LOOK_S = 1.0  # between two looks at the cluster, when nothing moves
+CHECK_S = 60.0  # between two comparisons of what is kept with the rows
 EXPLAINED_AT_ONCE = 300  # waiting workloads that are told why in each cycle
 SHARE = 20  # reasons take a twentieth of the time at most
 CALM_S = 1.0  # between two tellings of many reasons, at least
@@ -47,6 +49,7 @@ class Worker:
         self._now: datetime | None = None  # of the last cycle
         self._looked: datetime | None = None  # when the cluster was asked last
         self._beaten: datetime | None = None
+        self._checked: datetime | None = None
         self._told, self._telling_took = -CALM_S, 0.0
         self._evidence = -EVIDENCE_S
 
@@ -61,6 +64,7 @@ class Worker:
             if not decided.moved and not (looked and looked.moved):
                 break
         self.explain()
+        self._check()
         self._beat()
 
     def _look(self) -> reconciler.ReconcileReport:
@@ -76,6 +80,22 @@ class Worker:
         if _is_over(self._beaten, settings.CYCLE_LEASE_S):
             self._beaten = clock.now()
             leases.beat(leases.CYCLE)
+
+    def _check(self) -> None:
+        """Compare what is kept with the rows once in a while; what differs is an alarm, and gone.
+
+        What has been noted since the last cycle is no difference: the next one takes it in.
+        """
+        if not _is_over(self._checked, CHECK_S):
+            return
+        self._checked = clock.now()
+        kept = self._kept
+        if kept is None or kept.is_outdated() or kept.news():
+            return
+        found = differences(kept)
+        if found and not (kept.news() or kept.is_outdated()):
+            logger.critical("the kept world is not as the rows are: %s", "; ".join(found[:10]))
+            self.forget()
 
     # -- deciding -----------------------------------------------------------------------------
     def decide(self) -> CycleReport:
