@@ -12,7 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from gpuplatform.common.models import Change
-from scheduling import meter
+from scheduling import meter, persist
 from scheduling.engine.cycle import advance
 from scheduling.engine.desk import Desk
 from scheduling.engine.holds import Holds
@@ -20,9 +20,10 @@ from scheduling.engine.plan import Hold
 from scheduling.engine.snapshot import Memory, Snapshot, Workload
 from scheduling.engine.state import State
 from scheduling.engine.tree import queue_key, quota_tree
-from scheduling.lifecycle import CHANGED
+from scheduling.lifecycle import CHANGED, STARTED
 from scheduling.loader import Loaded, load, resized_at
 from scheduling.models import Cycle
+from scheduling.models import Workload as WorkloadRow
 from scheduling.works import Works, keys_of, read_works
 
 OVERLAP = 1_000  # ids: a lower one may be committed after a higher one
@@ -70,14 +71,29 @@ class Kept:
 
     def feed(self, news: Collection[tuple[int, str, str]]) -> bool:
         """Take in changes; False: the world has to be read anew."""
-        if any(topic != CHANGED or not key for _, topic, key in news):
+        if any(topic not in (CHANGED, STARTED) or not key for _, topic, key in news):
             return False
-        keys = {UUID(key) for _, _, keys in news for key in keys.split(",")}
-        self.take_in(sorted(keys))
+        changed, started = (
+            {UUID(key) for _, topic, keys in news if topic == word for key in keys.split(",")}
+            for word in (CHANGED, STARTED)
+        )
+        self.take_in(sorted(changed | self._start(started - changed)))
         self._seen.update(number for number, _, _ in news)
         newest = max(self._seen, default=0)
         self._seen = {number for number in self._seen if number > newest - OVERLAP}
         return True
+
+    def _start(self, uids: Collection[UUID]) -> set[UUID]:
+        """Note who runs by now; return those of which more than that has changed."""
+        others = set(uids)
+        rows = WorkloadRow.objects.order_by().values_list("uid", "version", "status")
+        for part in persist.batches(uids):
+            for uid, version, status in rows.filter(uid__in=part):
+                face = self.world.faces.get(str(uid))
+                if face is not None and version - face.version in (0, 1):
+                    face.version, face.status = version, status
+                    others.discard(uid)
+        return others
 
     def take_in(self, uids: Collection[UUID]) -> None:
         """Let these workloads be as their rows say now."""

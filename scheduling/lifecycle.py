@@ -25,6 +25,7 @@ CANCELLABLE = (Status.PENDING, Status.ADMITTED, Status.RUNNING, Status.INACTIVE)
 HOLDING = (Status.ADMITTED, Status.RUNNING)
 RESERVED, RESTARTED = "quota_reserved", "restarted"
 CHANGED = "workload"  # the topic of changes whose keys are workloads
+STARTED = "started"  # the same, where nothing has happened but that they run
 CANCELLED = "Cancelled"  # why an admission ends when its workload is cancelled
 MOST_GPUS = 2**31 - 1
 CHECKPOINTS_TOLD = timedelta(hours=1)

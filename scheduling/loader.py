@@ -76,6 +76,8 @@ def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
     doors = load_doors()
     node_rows = {row.name: row for row in rows.Node.objects.all()}
     platform = _platform(now, doors, node_rows)
+    if waiting:
+        platform = replace(platform, shapes=recent(now))
     works = read_works(doors, waiting=waiting)
     snapshot = replace(
         platform, workloads=tuple(works.workloads), memory=_memory(last_cycle, doors, now)
@@ -115,7 +117,6 @@ def _platform(now: datetime, doors: Doors, node_rows: Mapping[str, rows.Node]) -
         local_queues=local_queues(doors.local_queues.values()),
         usage_decay=USAGE_DECAY,
         gang_grace_s=settings.GANG_GRACE_S,
-        shapes=recent(now),
         keeps_for_gpus=settings.KEEP_CPU_FOR_GPUS,
         patience=patience_of(settings),
         moving=moving_of(settings),

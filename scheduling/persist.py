@@ -90,7 +90,7 @@ def update(
         f" RETURNING t.{_quoted(fields[0].column)}"
     )
     turned = zip(*rows, strict=True)
-    values = [[*map(_prepared(field), cells)] for field, cells in zip(fields, turned, strict=True)]
+    values = [_array(field, cells) for field, cells in zip(fields, turned, strict=True)]
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         return {key for (key,) in cursor.fetchall()}
@@ -177,6 +177,21 @@ def _array_type(field: Any) -> str:
     if isinstance(field, models.JSONField):
         return "text"
     return str(field.rel_db_type(connection) if field.primary_key else field.db_type(connection))
+
+
+def _array(field: Any, cells: Iterable[Any]) -> str:
+    """Return values as the text of a PostgreSQL array, which is sent as one."""
+    prepare = _prepared(field)
+    return "{" + ",".join(_element(prepare(cell)) for cell in cells) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):  # true and false are numbers to Python alone
+        return str(value).lower()
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 def _cast(field: Any) -> str:

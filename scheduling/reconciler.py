@@ -10,9 +10,10 @@ from operator import attrgetter, itemgetter
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from gpuplatform.common import clock, leases
-from gpuplatform.common.wakeup import request_cycle, wake
+from gpuplatform.common.wakeup import note_changes, request_cycle, wake
 from scheduling import agents, lifecycle, meter, moves, persist, upkeep
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
@@ -124,7 +125,7 @@ def _hints(annotations: Mapping[str, str]) -> dict[str, str]:
     return {key: text for key, text in annotations.items() if key.startswith(PREFIX)}
 
 
-def _open_admissions() -> Iterable[Admission]:
+def _open_admissions() -> QuerySet[Admission]:
     found = Admission.objects.filter(released_at=None).select_related("workload")
     found = found.defer("workload__template", "workload__labels", "workload__warnings")
     return found.order_by("admitted_at", "id")
@@ -199,7 +200,7 @@ def _on_lost_nodes(look: _Look) -> dict[int, list[str]]:
 # ---- what is written ---------------------------------------------------------------------------
 def _note(look: _Look, now: datetime) -> ReconcileReport:
     """Write the news of gangs that started, ended, or lost a node, and what follows from them."""
-    rows = {row.pk: row for row in _open_admissions()}
+    rows = _still(look.rows)
     news = [seen for seen in look.sightings if seen.admission in rows]
     news = [seen for seen in news if _is_news(rows[seen.admission], seen, look)]
     started, noted = _start([(rows[seen.admission], seen) for seen in news]), 0
@@ -217,11 +218,30 @@ def _note(look: _Look, now: datetime) -> ReconcileReport:
     touched = {rows[pk].workload_id for pk in (*(seen.admission for seen in news), *lost)}
     if released or broken or noted:
         request_cycle(lifecycle.CHANGED, *sorted(touched))
-    elif judged:  # each of them is noted as it was moved
+    elif started:
+        note_changes(lifecycle.STARTED, sorted(touched))
+    if judged:  # each of them is noted as it was moved
         wake()
     return ReconcileReport(
         started=started, released=released, broken=broken, judged=judged, noted=noted
     )
+
+
+def _still(rows: Iterable[Admission]) -> dict[int, Admission]:
+    """Return the admissions that are open now; those that have changed are read anew."""
+    seen = {row.pk: row for row in rows}
+    open_ones = Admission.objects.filter(released_at=None).order_by("admitted_at", "id")
+    found: dict[int, Admission] = {}
+    changed = []
+    for pk, version, evicted_at in open_ones.values_list("pk", "workload__version", "evicted_at"):
+        row = seen.get(pk)
+        if row is None or (row.workload.version, row.evicted_at) != (version, evicted_at):
+            changed.append(pk)
+        else:
+            found[pk] = row
+    for part in persist.batches(changed):
+        found |= {row.pk: row for row in _open_admissions().filter(pk__in=part)}
+    return found
 
 
 def _start(news: Iterable[tuple[Admission, Sighting]]) -> int:

@@ -4,6 +4,7 @@ What is decided outside the lease is written under it, and only if nobody else h
 whatever goes wrong, the kept world is thrown away and read anew (``decisions.md`` 2 and 4).
 """
 
+import gc
 import logging
 import time
 from collections.abc import Collection, Mapping
@@ -23,15 +24,18 @@ from scheduling.engine.snapshot import Snapshot, Workload
 from scheduling.engine.terms import PendingReason
 from scheduling.kept import Kept, stable
 from scheduling.past_use import PAUSE
+from scheduling.proof import differences
 from scheduling.resizing import trim_placements
 
 ROUNDS = 20  # of one wake-up; what is left waits for the next
 LOOK_S = 1.0  # between two looks at the cluster, when nothing moves
+CHECK_S = 60.0  # between two comparisons of what is kept with the rows
 EXPLAINED_AT_ONCE = 300  # waiting workloads that are told why in each cycle
-SHARE = 10  # reasons take a tenth of the time at most
+SHARE = 20  # reasons take a twentieth of the time at most
 CALM_S = 1.0  # between two tellings of many reasons, at least
 EVIDENCE_OF = 500  # workloads up to which each cycle that decides keeps its evidence
 EVIDENCE_S = 60.0  # between two cycles that do, in a larger world
+EVIDENCE_MOST = 5_000  # workloads; of a larger world only faults are kept
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +49,7 @@ class Worker:
         self._now: datetime | None = None  # of the last cycle
         self._looked: datetime | None = None  # when the cluster was asked last
         self._beaten: datetime | None = None
+        self._checked: datetime | None = None
         self._told, self._telling_took = -CALM_S, 0.0
         self._evidence = -EVIDENCE_S
 
@@ -59,6 +64,7 @@ class Worker:
             if not decided.moved and not (looked and looked.moved):
                 break
         self.explain()
+        self._check()
         self._beat()
 
     def _look(self) -> reconciler.ReconcileReport:
@@ -74,6 +80,22 @@ class Worker:
         if _is_over(self._beaten, settings.CYCLE_LEASE_S):
             self._beaten = clock.now()
             leases.beat(leases.CYCLE)
+
+    def _check(self) -> None:
+        """Compare what is kept with the rows once in a while; what differs is an alarm, and gone.
+
+        What has been noted since the last cycle is no difference: the next one takes it in.
+        """
+        if not _is_over(self._checked, CHECK_S):
+            return
+        self._checked = clock.now()
+        kept = self._kept
+        if kept is None or kept.is_outdated() or kept.news():
+            return
+        found = differences(kept)
+        if found and not (kept.news() or kept.is_outdated()):
+            logger.critical("the kept world is not as the rows are: %s", "; ".join(found[:10]))
+            self.forget()
 
     # -- deciding -----------------------------------------------------------------------------
     def decide(self) -> CycleReport:
@@ -102,7 +124,11 @@ class Worker:
         known = kept is not None and awake and not kept.is_outdated()
         if kept is not None and known and kept.feed(kept.news()):
             return kept
+        self._kept = None
+        gc.unfreeze()
         self._kept = Kept.read(now)
+        gc.collect()
+        gc.freeze()  # a world that stays need not be searched for garbage again and again
         return self._kept
 
     def _write(
@@ -148,13 +174,14 @@ class Worker:
 
     def _is_evident(self, works: int) -> bool:
         """Return whether this cycle keeps snapshot and plan; large worlds do so once a minute."""
-        return works <= EVIDENCE_OF or time.monotonic() - self._evidence >= EVIDENCE_S
+        due = time.monotonic() - self._evidence >= EVIDENCE_S
+        return works <= EVIDENCE_OF or (works <= EVIDENCE_MOST and due)
 
     # -- reasons ------------------------------------------------------------------------------
     def explain(self) -> int:
         """Tell who waits why, where anything near them has changed; return how many were told.
 
-        Few are told at once; many as often as a tenth of the time allows.
+        Few are told at once; many as often as a small share of the time allows.
         """
         kept = self._kept
         if kept is None or not kept.unsaid:

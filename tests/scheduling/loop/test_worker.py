@@ -1,10 +1,17 @@
 """The long-lived worker: what it does, and what it leaves alone."""
 
+import logging
 from datetime import timedelta
 
 import pytest
 
+from gpuplatform.common.models import Change, Lease
+from gpuplatform.common.wakeup import request_cycle
+from scheduling import lifecycle
+from scheduling import worker as worker_module
 from scheduling.engine.terms import Status
+from scheduling.models import Cycle, Placement, UsageInterval, WorkloadEvent
+from scheduling.models import Workload as Row
 from scheduling.worker import Worker
 from tests.scheduling.loop.world import NOON, RECLAIMS, nodes, queue, status, story, usage, work
 
@@ -30,3 +37,76 @@ def test_it_admits_starts_ends_and_meters(teams):
     worker.turn()
     assert status(gang) is Status.FINISHED
     assert usage(gang) == [("nominal", "", 4, NOON, NOON + HOUR / 6)]
+
+
+def test_an_idle_look_writes_one_sign_of_life_in_a_lease_period_and_nothing_else(teams):
+    worker = Worker()
+    work("datos", "runs")
+    work("datos", "waits", gpus=40)
+    worker.turn()
+
+    def rows():
+        kinds = (Cycle, Change, Row, WorkloadEvent, UsageInterval, Placement)
+        counts = [kind.objects.count() for kind in kinds]
+        versions = sorted(Row.objects.values_list("version", flat=True))
+        return counts, versions, Lease.objects.get(name="cycle").fence
+
+    before, beats = rows(), set()
+    for _ in range(20):
+        teams.shift(timedelta(seconds=1))
+        worker.turn()
+        beats.add(Lease.objects.get(name="cycle-seen").until)
+    assert rows() == before
+    assert len(beats) == 3  # in twenty seconds of periods of ten, the first one included
+
+
+def alarms(caplog):
+    return [one.getMessage() for one in caplog.records if one.levelno == logging.CRITICAL]
+
+
+def test_a_change_that_nobody_noted_is_an_alarm_and_is_repaired(teams, caplog):
+    worker = Worker()
+    gang = work("datos", "gang", gpus=4)
+    waits = work("ia", "waits", gpus=40)
+    worker.turn()
+    Row.objects.filter(pk=waits.pk).update(status="finished", outcome="cancelled", version=2)
+    half = timedelta(seconds=worker_module.CHECK_S / 2)
+    with caplog.at_level(logging.CRITICAL):
+        for _ in range(2):
+            assert alarms(caplog) == []
+            teams.shift(half)
+            worker.turn()
+        (alarm,) = alarms(caplog)
+        assert "not as the rows are: workloads pending: (1, 1) kept" in alarm
+        caplog.clear()
+        for _ in range(2):
+            teams.shift(half)
+            worker.turn()
+    assert alarms(caplog) == []
+    assert status(gang) is Status.RUNNING
+
+
+def test_whoever_finds_that_somebody_else_has_decided_reads_the_world_anew(teams):
+    one, other = Worker(), Worker()
+    first = work("datos", "first")
+    one.turn()
+    second = work("ia", "second")
+    request_cycle(lifecycle.CHANGED, second.uid)
+    other.turn()
+    third = work("ia", "third")
+    request_cycle(lifecycle.CHANGED, third.uid)
+    one.turn()
+    assert [status(row) for row in (first, second, third)] == [Status.RUNNING] * 3
+    assert UsageInterval.objects.filter(ended_at=None).count() == 3
+
+
+@pytest.mark.parametrize("step", [timedelta(hours=1), timedelta(hours=-1)])
+def test_a_clock_that_steps_an_hour_stops_nothing(teams, step):
+    worker = Worker()
+    first = work("datos", "first")
+    worker.turn()
+    teams.shift(step)
+    second = work("ia", "second")
+    request_cycle(lifecycle.CHANGED, second.uid)
+    worker.turn()
+    assert [status(row) for row in (first, second)] == [Status.RUNNING] * 2
