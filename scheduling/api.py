@@ -28,6 +28,7 @@ from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
 from scheduling.models import Node, Workload, WorkloadEvent
+from scheduling.node_serializers import NodeChangeInput, NodeSerializer
 from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
@@ -35,8 +36,6 @@ from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.selectors.nodes import node_rows
 from scheduling.selectors.promises import standing_alerts
 from scheduling.serializers import (
-    NodeChangeInput,
-    NodeSerializer,
     WorkloadChangeInput,
     WorkloadInput,
     WorkloadRowSerializer,

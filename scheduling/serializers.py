@@ -13,14 +13,12 @@ from scheduling.models import (
     AdmissionCheck,
     CheckState,
     MemberEnd,
-    Node,
     Placement,
     PodSet,
     Workload,
     WorkloadEvent,
 )
 from scheduling.selectors.discretion import Discretion
-from scheduling.selectors.nodes import NodeRow
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 
@@ -266,69 +264,6 @@ class WorkloadSerializer(WorkloadRowSerializer):
         return PlacementSerializer(held, many=True).data
 
 
-class NodeSerializer(serializers.ModelSerializer[Node]):
-    """A machine, as its cluster last reported it; amounts in canonical units.
-
-    ``context["rows"]`` is what ``node_rows`` says of it, by name.
-    """
-
-    flavor = serializers.SerializerMethodField()
-    state = serializers.SerializerMethodField()
-    gpus = serializers.SerializerMethodField()
-    gpus_used = serializers.SerializerMethodField()
-    gpus_free = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Node
-        fields = (
-            "name",
-            "flavor",
-            "state",
-            "gpus",
-            "gpus_used",
-            "gpus_free",
-            "labels",
-            "annotations",
-            "taints",
-            "capacity",
-            "allocatable",
-            "ready",
-            "schedulable",
-            "version",
-        )
-
-    def _row(self, node: Node) -> NodeRow:
-        rows: dict[str, NodeRow] = self.context["rows"]
-        return rows[node.name]
-
-    def get_flavor(self, node: Node) -> str:
-        """Return the flavor that it belongs to, "" without one."""
-        return self._row(node).flavor
-
-    def get_state(self, node: Node) -> str:
-        """Return ``ready``, ``cordoned`` or ``not ready``."""
-        return self._row(node).state
-
-    def get_gpus(self, node: Node) -> int:
-        """Return how many GPUs it offers."""
-        return self._row(node).gpus
-
-    def get_gpus_used(self, node: Node) -> int:
-        """Return how many of them somebody holds, by the platform or beside it."""
-        return self._row(node).used
-
-    def get_gpus_free(self, node: Node) -> int:
-        """Return how many may be placed now: none of a machine that is cordoned or not ready."""
-        return self._row(node).free
-
-
-class NodeChangeInput(serializers.Serializer[Any]):
-    """What changes of a machine: whether new pods may come."""
-
-    schedulable = serializers.BooleanField()
-    reason = serializers.CharField(max_length=500, required=False)
-
-
 # ---- what a client sends: for the schema; ``scheduling.workload_body`` reads it
 class TopologyInput(serializers.Serializer[Any]):
     """Where pods stand together."""
@@ -414,6 +349,7 @@ class WorkloadChangeInput(serializers.Serializer[Any]):
     pod_sets = PodSetChangeInput(many=True, required=False)
     last_checkpoint_at = serializers.DateTimeField(required=False)
     active = serializers.BooleanField(required=False)
+    priority = serializers.IntegerField(required=False)
     admission_gates = serializers.ListField(child=serializers.CharField(), required=False)
     reason = serializers.CharField(max_length=500, required=False)
 

@@ -327,6 +327,8 @@ REST = (
     door(f"{API}flavors/", "/api/v1/flavors/", REST_SIGNED_IN),
     door(f"{API}flavors/<name>/", "/api/v1/flavors/h100-sxm/", REST_SIGNED_IN),
     door(f"{API}nodes/<name>/", f"/api/v1/nodes/{NODE}/", REST_SIGNED_IN),
+    door(f"{API}whoami/", "/api/v1/whoami/", REST_SIGNED_IN),
+    door(f"{API}availability/", "/api/v1/availability/", REST_SIGNED_IN, shows=("queue",)),
     door(f"{API}alerts/", "/api/v1/alerts/", REST_SIGNED_IN),
     door(f"{API}fragments/", "/api/v1/fragments/", REST_SIGNED_IN),
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
