@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from finops import api, closing_api, mapping_api, source_api
+from finops import api, closing_api, cost_api, mapping_api, source_api
 
 urlpatterns = [
     path("prices/", api.PricesView.as_view(), name="api-prices"),
     path("bills/<str:month>/", api.BillMonthView.as_view(), name="api-bills-month"),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),
+    path("cost/", cost_api.CostView.as_view(), name="api-cost"),
     path("mappings/", mapping_api.MappingsView.as_view(), name="api-mappings"),
     path("mappings/unmatched/", mapping_api.UnmatchedView.as_view(), name="api-unmatched"),
     path("mappings/<int:pk>/end/", mapping_api.MappingEndView.as_view(), name="api-mapping-end"),

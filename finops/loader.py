@@ -102,11 +102,17 @@ def policy_of(period: BillingPeriod) -> Policy:
     return Policy(usage_source=cast("UsageSource", period.usage_source), **chosen)
 
 
-def load_window(window: Period, policy: Policy, keys: Iterable[str] = ()) -> MonthFacts:
+def load_window(
+    window: Period,
+    policy: Policy,
+    keys: Iterable[str] = (),
+    name: source_facts.Naming | None = None,
+) -> MonthFacts:
     """Return everything that the cost of any window rests on, in a fixed number of queries.
 
     Where OpenCost's hours are billed, a window that is going on ends with its last whole day.
-    ``keys`` are labels and annotations to tell, besides those that mappings ask for.
+    ``keys`` are labels and annotations to tell, besides those that mappings ask for; ``name``
+    names rows of cost.
     """
     sources, foreign = source_facts.counting_sources(window.currency)
     billed = Plane.IRON.value if policy.usage_source == "opencost" else ""
@@ -119,7 +125,7 @@ def load_window(window: Period, policy: Policy, keys: Iterable[str] = ()) -> Mon
     flavors = {row.flavor for row in capacity} | {row.flavor for row in usage}
     prices = list(price_facts(window, flavors))
     fillers = list(free_fillers(window, prices, flavors))
-    said = source_facts.loaded(window, sources, cluster, billed)
+    said = source_facts.loaded(window, sources, cluster, billed, name)
     facts = Facts(
         period=window,
         teams=(),

@@ -1,10 +1,14 @@
 """Dated prices to facts of a bill: a flavor's own, the one for all, and where none is."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from decimal import Decimal
 from fractions import Fraction
+
+from django.conf import settings
+from django.db.models import Q
 
 from finops.allocation.facts import Capacity, Instant, Period, Usage, instant
 from finops.allocation.facts import Price as PriceFact
@@ -72,3 +76,20 @@ def _price_fact(row: Price) -> PriceFact:
 def end_of(ended_at: datetime | None) -> Instant | None:
     """Return when a row ends; None goes on."""
     return None if ended_at is None else instant(ended_at)
+
+
+def prices_now(flavors: Collection[str], at: datetime) -> dict[str, Decimal]:
+    """Return what a GPU-hour of each flavor costs at an instant, in the platform's currency.
+
+    The price for all where it has none of its own; a flavor without any is left out.
+    """
+    rows = Price.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gt=at),
+        unit=PriceUnit.GPU_HOUR,
+        currency=settings.CURRENCY,
+        subject__in=[*flavors, EVERY_FLAVOR],
+        valid_from__lte=at,
+    )
+    found = {row.subject: row.amount for row in rows}
+    known = {flavor: found.get(flavor, found.get(EVERY_FLAVOR)) for flavor in flavors}
+    return {flavor: amount for flavor, amount in known.items() if amount is not None}

@@ -4,7 +4,7 @@ Only sources that are switched on count. One in another currency than the bill i
 a finding: amounts of two currencies are never added up.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,8 @@ from finops.price_facts import end_of
 from finops.sources.windows import day_window, last_whole_day
 
 CHUNK = 2000
+# What a row is called: from its controller, labels and annotations.
+Naming = Callable[[str, Mapping[str, str], Mapping[str, str]], str]
 UNNAMED = "unnamed"  # a model that the log does not name
 IRON_COSTS = (
     *("gpu_hours", "gpu_cost", "cpu_cost", "ram_cost"),
@@ -70,11 +72,20 @@ def own_cluster(sources: Sequence[Source]) -> str:
     return names[0] if len(names) == 1 else ""
 
 
-def loaded(window: Period, sources: Sequence[Source], cluster: str, billed: str) -> Loaded:
-    """Return what ``sources`` said. ``billed``: the plane whose hours are billed, or ""."""
+def loaded(
+    window: Period,
+    sources: Sequence[Source],
+    cluster: str,
+    billed: str,
+    name: Naming | None = None,
+) -> Loaded:
+    """Return what ``sources`` said. ``billed``: the plane whose hours are billed, or "".
+
+    ``name`` names rows of cost among the children of lines.
+    """
     days = _days(window, sources)
     return Loaded(
-        iron=tuple(_iron(window, sources, cluster)),
+        iron=tuple(_iron(window, sources, cluster, name)),
         tokens=tuple(_tokens(window, sources)),
         token_prices=tuple(_token_prices(window)),
         loads=tuple(_loads(window, sources, days, cluster, billed)),
@@ -91,12 +102,17 @@ def other_currency(sources: Iterable[Source]) -> tuple[Finding, ...]:
 
 
 # ---- rows ---------------------------------------------------------------------------------------
-def _iron(window: Period, sources: Sequence[Source], cluster: str) -> Iterator[Iron]:
+def _iron(
+    window: Period, sources: Sequence[Source], cluster: str, name: Naming | None
+) -> Iterator[Iron]:
     start, end = moment(window.start), moment(window.end)
     rows = CostRow.objects.filter(source__in=sources, starts_at__lt=end, ends_at__gt=start)
-    names = ("cluster", "starts_at", "ends_at", "node", "namespace", "labels", "annotations")
+    names = (
+        *("cluster", "starts_at", "ends_at", "node", "namespace", "labels", "annotations"),
+        *("controller_kind", "controller"),
+    )
     for row in rows.order_by().values_list(*names, *IRON_COSTS).iterator(chunk_size=CHUNK):
-        where, first, last, node, namespace, labels, annotations, *amounts = row
+        where, first, last, node, namespace, labels, annotations, kind, controller, *amounts = row
         costs: dict[str, Any] = dict(zip(IRON_COSTS, map(exact, amounts), strict=True))
         yield Iron(
             where or cluster,
@@ -106,6 +122,7 @@ def _iron(window: Period, sources: Sequence[Source], cluster: str) -> Iterator[I
             namespace=namespace or None,
             labels=labels,
             annotations=annotations,
+            workload=name(f"{kind}/{controller}", labels, annotations) if name else "",
             **costs,
         )
 

@@ -89,6 +89,29 @@ UNITS: dict[str, str | Promise] = {
     "input_million": _("million input tokens"),
     "output_million": _("million output tokens"),
 }
+# What cost is shown by.
+DIMENSIONS: dict[str, str | Promise] = {
+    "team": _("team"),
+    "namespace": _("namespace"),
+    "queue": _("cluster queue"),
+    "flavor": _("flavor"),
+    "type": _("kind of line"),
+    "pod": _("workload"),
+    "controller": _("controller"),
+    "label": _("label"),
+    "annotation": _("annotation"),
+    "model": _("model"),
+    "key": _("API key"),
+    "tag": _("tag"),
+}
+WINDOWS: dict[str, str | Promise] = {
+    "today": _("today"),
+    "yesterday": _("yesterday"),
+    "7d": _("last 7 days"),
+    "30d": _("last 30 days"),
+    "month": _("this month"),
+    "lastmonth": _("last month"),
+}
 USE_KINDS = frozenset({"gpu_direct", "gpu_borrowed", "unmanaged", "gpu_preempted"})
 IDLE_KINDS = frozenset({"idle", "idle_share", "idle_owned", "idle_unattributed"})
 # What stands for capacity that nobody used, was used beyond it, or was not measured.

@@ -16,6 +16,7 @@ from rest_framework.generics import ListAPIView, get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from gpuplatform.common import clock
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
@@ -26,15 +27,19 @@ from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
-from scheduling.loader import load_snapshot
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.node_serializers import NodeChangeInput, NodeSerializer
+from scheduling.selectors.alerts import (
+    alert_lines,
+    cleared_lines,
+    current_findings,
+    load_platform,
+)
 from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.selectors.nodes import node_rows
-from scheduling.selectors.promises import standing_alerts
 from scheduling.serializers import (
     WorkloadChangeInput,
     WorkloadInput,
@@ -256,15 +261,23 @@ def _meaning(request: Request, found: list[Diagnostic]) -> dict[str, Any]:
 
 
 class AlertsView(CheckedView):
-    """``/api/v1/alerts/``: what is promised and does not agree with what there is, now."""
+    """``/api/v1/alerts/``: what an admin should look at now, and what no longer holds."""
 
     permission_classes = (HasScope,)
+    parameters = {"GET": ("cleared",)}
 
     @extend_schema(operation_id="alerts_list", responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request) -> Response:
-        """Return the alerts that stand; one that names queues is for who sees them all."""
-        found = standing_alerts(load_snapshot(), actor_of(request))
-        return Response({"results": [alert.as_json() for alert in found]})
+        """Return the alerts that stand; one that names queues is for who sees them all.
+
+        ``?cleared=true``: the last ones that stand no more.
+        """
+        actor = actor_of(request)
+        if truth(request, "cleared"):
+            lines = cleared_lines(actor)
+        else:
+            lines = alert_lines(current_findings(load_platform(clock.now())), actor)
+        return Response({"results": [line.as_json() for line in lines]})
 
 
 class AvailabilityView(CheckedView):

@@ -84,7 +84,12 @@ def _parts(
 def faults_of(
     labels: Mapping[str, str], annotations: Mapping[str, str], allocatable: Amounts
 ) -> Iterator[Fault]:
-    """Yield what is wrong with the facts of a node: no number, no island, a GPU in two or none."""
+    """Yield what is wrong with the facts of a node.
+
+    No number, no island, a GPU in two islands or none, more offered than its devices have, parts
+    of no whole devices. Labels of 0 are fine where no GPU is offered: that is how GPU feature
+    discovery says so.
+    """
     limits = {COUNT: MOST_DEVICES, REPLICAS: MOST_REPLICAS, MEMORY: 2**31 - 1}
     for label, most in limits.items():
         text = labels.get(label)
@@ -96,8 +101,30 @@ def faults_of(
         if offered > most:
             numbers: dict[str, str | int] = {"value": str(offered), "limit": most}
             yield Fault(f"allocatable[{resource}]", "NotANumber", numbers)
+    yield from _contradictions(labels, allocatable)
     if ISLANDS in annotations:
         yield from _island_faults(annotations[ISLANDS], labels, allocatable)
+
+
+def _contradictions(labels: Mapping[str, str], allocatable: Amounts) -> Iterator[Fault]:
+    """Yield where what is offered and the labels cannot both be true."""
+    offered, parts = allocatable.get(GPU, 0), allocatable.get(VGPU_NUMBER, 0)
+    for label in (COUNT, REPLICAS):
+        text = labels.get(label, "")
+        if (offered or parts) and _is_number(text) and not int(text):
+            yield Fault(f"labels[{label}]", "NoneOfThem", {"offered": offered or parts})
+            return
+    count, cores = _number(labels.get(COUNT)), allocatable.get(VGPU_CORES, 0)
+    most = count * max(1, _number(labels.get(REPLICAS)))
+    if count and offered > most:
+        numbers: dict[str, str | int] = {"offered": offered, "most": most}
+        yield Fault(f"allocatable[{GPU}]", "MoreThanThere", numbers)
+    if parts and cores % _PER_CENT:
+        yield Fault(f"allocatable[{VGPU_CORES}]", "NotWholeDevices", {"cores": cores})
+    devices = count or cores // _PER_CENT
+    if 0 < parts < devices:
+        numbers = {"parts": parts, "gpus": devices}
+        yield Fault(f"allocatable[{VGPU_NUMBER}]", "FewerThanGpus", numbers)
 
 
 def _island_faults(text: str, labels: Mapping[str, str], allocatable: Amounts) -> Iterator[Fault]:

@@ -42,7 +42,7 @@ class Kept:
         self.resized: list[Workload] = list(self.state.workloads.values())
         self.is_new = True  # nothing has been written of it yet
         self._seen = set(seen)
-        self._trees = _trees(world.snapshot)
+        self._trees = trees_of(world.snapshot)
 
     @classmethod
     def read(cls, now: datetime) -> "Kept":
@@ -191,7 +191,8 @@ def _put(table: dict[str, Value], key: str, value: Value | None) -> None:
         table[key] = value
 
 
-def _trees(platform: Snapshot) -> dict[str, frozenset[str]]:
+def trees_of(platform: Snapshot) -> dict[str, frozenset[str]]:
+    """Return for each queue the queues of its tree."""
     tree, members = quota_tree(platform), dict[object, set[str]]()
     for name in platform.cluster_queues:
         members.setdefault(tree.root(queue_key(name)), set()).add(name)

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from gpuplatform.common import clock
 from gpuplatform.common.pages import asked
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require
@@ -19,6 +20,12 @@ from scheduling.engine.terms import CheckVerdict
 from scheduling.forms import CheckForm
 from scheduling.models import AdmissionCheck, Workload
 from scheduling.selectors import workloads
+from scheduling.selectors.alerts import (
+    alert_lines,
+    cleared_lines,
+    current_findings,
+    load_platform,
+)
 
 
 def _own(request: HttpRequest, uid: UUID) -> Workload:
@@ -130,3 +137,14 @@ def _checks_page(request: HttpRequest, form: CheckForm) -> HttpResponse:
     rows = AdmissionCheck.objects.all()
     context = {"rows": rows, "form": form, "actor": actor_of(request)}
     return render(request, "scheduling/admission_checks.html", context)
+
+
+# ---- alerts ------------------------------------------------------------------------------------
+@require_safe
+@require()
+def alerts_page(request: HttpRequest) -> HttpResponse:
+    """Show what an admin should look at now, and what no longer holds."""
+    actor = actor_of(request)
+    lines = alert_lines(current_findings(load_platform(clock.now())), actor)
+    context = {"lines": lines, "cleared": cleared_lines(actor), "actor": actor}
+    return render(request, "scheduling/alerts.html", context)

@@ -143,6 +143,15 @@ def fragments_file(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 @require()
+def reservations_file(request: HttpRequest) -> HttpResponse:
+    """Answer for whom room is reserved and what that costs, as a file: CSV, or JSON."""
+    rows = reservations.reservation_rows(actor_of(request))
+    cells = reservations.reservation_cells(rows)
+    return rows_response(request, "reservations", reservations.RESERVATION_COLUMNS, cells)
+
+
+@require_safe
+@require()
 def fragments_chart(request: HttpRequest) -> HttpResponse:
     """Answer the figure of free GPUs by flavor."""
     found = fragments.read_fragments()

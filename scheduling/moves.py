@@ -81,6 +81,12 @@ def take(moves: Sequence[Move]) -> set[UUID]:
     return taken
 
 
+def follow(row: Workload, move: Move) -> None:
+    """Let a row in memory say what the table says after the move was written."""
+    for name, value in move.columns.items():
+        setattr(row, name, value)
+
+
 def tell_all(lines: Iterable[Line]) -> None:
     """Write lines of stories that change no state, in their order."""
     columns = ("workload_id", "at", "kind", "reason", "facts", "other_id")

@@ -7,21 +7,24 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter, itemgetter
+from uuid import UUID
 
 from django.conf import settings
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.wakeup import request_cycle
-from scheduling import lifecycle, meter, upkeep
+from scheduling import lifecycle, meter, moves, persist, upkeep
 from scheduling.backends import backend_at
 from scheduling.backends.base import Gang, PlacedPods, Sighting
 from scheduling.backends.simulated import PREFIX
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.terms import Outcome, Status
+from scheduling.kept import trees_of
 from scheduling.loader import Loaded, load
 from scheduling.members import End, MemberEnd
 from scheduling.models import Admission, Node, Placement
 from scheduling.models import MemberEnd as EndRow
+from scheduling.moves import Line, Move
 
 logger = logging.getLogger(__name__)
 ALIVE = frozenset({Status.ADMITTED, Status.RUNNING, Status.PENDING})
@@ -196,10 +199,9 @@ def _note(look: _Look, now: datetime) -> ReconcileReport:
     rows = {row.pk: row for row in _open_admissions()}
     news = [seen for seen in look.sightings if seen.admission in rows]
     news = [seen for seen in news if _is_news(rows[seen.admission], seen, look)]
-    started = noted = 0
+    started, noted = _start([(rows[seen.admission], seen) for seen in news]), 0
     for seen in news:
         row = rows[seen.admission]
-        started += _start(row, seen)
         if seen.released_at is None:
             noted += _note_members(row, seen, look, now)
     gone = {seen.admission for seen in news if seen.released_at}
@@ -217,17 +219,27 @@ def _note(look: _Look, now: datetime) -> ReconcileReport:
     )
 
 
-def _start(row: Admission, seen: Sighting) -> bool:
-    workload = row.workload
-    if seen.started_at is None or workload.status != Status.ADMITTED or row.evicted_at:
-        return False
-    if seen.attempt != row.attempt:
-        return False
-    if not lifecycle.transition(workload, Status.RUNNING, at=seen.started_at):
-        return False
-    row.started_at = seen.started_at
-    row.save(update_fields=["started_at"])
-    return True
+def _start(news: Iterable[tuple[Admission, Sighting]]) -> int:
+    """Let gangs run of which all pods are ready; a few statements for all of them."""
+    begun = [
+        (row, Move(row.workload, Status.RUNNING, seen.started_at))
+        for row, seen in news
+        if seen.started_at is not None and _may_start(row, seen)
+    ]
+    done = moves.take([move for _, move in begun])
+    begun = [(row, move) for row, move in begun if move.workload.uid in done]
+    for row, move in begun:
+        moves.follow(row.workload, move)
+        row.started_at = move.at
+    persist.update(
+        Admission, ("id",), ("started_at",), [(row.pk, row.started_at) for row, _ in begun]
+    )
+    return len(begun)
+
+
+def _may_start(row: Admission, seen: Sighting) -> bool:
+    waits = row.workload.status == Status.ADMITTED and row.evicted_at is None
+    return waits and seen.attempt == row.attempt
 
 
 def _note_members(row: Admission, seen: Sighting, look: _Look, now: datetime) -> int:
@@ -297,34 +309,55 @@ def _release(ends: Iterable[tuple[datetime, Admission, Outcome | None]], now: da
     if not ends:
         return 0
     world, released = load(now, waiting=False), 0
+    trees, standing = trees_of(world.snapshot), meter.read_standing()
     for instant, together in groupby(ends, key=itemgetter(0)):
-        gone = [row for _, row, outcome in together if _end(row, instant, outcome)]
+        gone = _end([(row, outcome) for _, row, outcome in together], instant)
         world = _without(world, gone)
-        meter.follow(world, at=instant)
+        queues = {name for row in gone for name in trees.get(row.cluster_queue, {""})}
+        meter.follow(world, at=instant, standing=standing, within=queues)
         released += len(gone)
     return released
 
 
-def _end(admission: Admission, instant: datetime, outcome: Outcome | None) -> bool:
-    """Give back quota and nodes, and write what this means for the workload.
+def _end(ends: Iterable[tuple[Admission, Outcome | None]], instant: datetime) -> list[Admission]:
+    """Give back quota and nodes, and write what this means for each workload.
 
     Returns:
-        Whether it was done; False when the workload has changed meanwhile: the next look decides.
+        Those of which it was written; where the workload has changed meanwhile, the next look
+        decides.
     """
-    workload, why = admission.workload, admission.eviction_reason
-    if outcome and not admission.is_part and workload.status in ALIVE:
-        if not lifecycle.transition(workload, Status.FINISHED, at=instant, outcome=outcome):
-            return False
-        logger.info("finished %s", workload)
-    elif not admission.is_reserved:
-        rests = workload.requeue_at is not None and workload.requeue_at > instant
-        waits = workload.status == Status.PENDING and not rests
-        kind = "requeued" if waits else "released"
-        kind = "surplus_left" if admission.is_part else kind
-        lifecycle.tell(workload, kind, at=instant, reason=why)
-    admission.released_at = max(instant, admission.admitted_at)
-    admission.save(update_fields=["released_at"])
-    return True
+    gone, over, told = [], dict[UUID, tuple[Admission, Move]](), []
+    for row, outcome in ends:
+        workload = row.workload
+        if outcome and not row.is_part and workload.status in ALIVE:
+            move = Move(workload, Status.FINISHED, instant, outcome=outcome)
+            over[workload.uid] = row, move
+            continue
+        gone.append(row)
+        if not row.is_reserved:
+            why = row.eviction_reason
+            told.append(Line(workload.uid, instant, _word_of(row, instant), why))
+    for uid in moves.take([move for _, move in over.values()]):
+        row, move = over[uid]
+        moves.follow(row.workload, move)
+        logger.info("finished %s", row.workload)
+        gone.append(row)
+    moves.tell_all(told)
+    for row in gone:
+        row.released_at = max(instant, row.admitted_at)
+    persist.update(
+        Admission, ("id",), ("released_at",), [(row.pk, row.released_at) for row in gone]
+    )
+    return gone
+
+
+def _word_of(row: Admission, instant: datetime) -> str:
+    """Return what the end of an admission is in the story of work that is not over with it."""
+    if row.is_part:
+        return "surplus_left"
+    workload = row.workload
+    rests = workload.requeue_at is not None and workload.requeue_at > instant
+    return "requeued" if workload.status == Status.PENDING and not rests else "released"
 
 
 def _tell_lost(admission: Admission, nodes: list[str], now: datetime) -> bool:

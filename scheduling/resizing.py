@@ -1,8 +1,8 @@
 """Rows of work that comes to hold more or less while it runs on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from scheduling import lifecycle
 from scheduling.engine.plan import Admit
@@ -12,6 +12,7 @@ from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import Status
 from scheduling.loader import Loaded
 from scheduling.models import Placement, PodSet, Workload
+from scheduling.shrinking import trim
 from scheduling.works import NO_GROWTH, Face
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
@@ -52,16 +53,7 @@ def trim_placements(world: Loaded, works: Iterable[Known]) -> None:
                 placed = Placement.objects.filter(
                     admission=world.admissions[work.key].pk, pod_set=assignment.pod_set
                 )
-                _trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
-
-
-def _trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
-    placed.exclude(node__in=left).delete()
-    for row in placed:
-        if row.count != left[row.node]:
-            row.count = left[row.node]
-            row.devices = row.devices[: row.count]
-            row.save(update_fields=["count", "devices"])
+                trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
 
 
 def granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:

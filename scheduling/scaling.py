@@ -29,6 +29,7 @@ from scheduling.loader import load_snapshot, roles_of
 from scheduling.minima import has_minima
 from scheduling.models import Placement, PodSet, Workload
 from scheduling.rules import MOST_PODS
+from scheduling.shrinking import shrink_slices
 from scheduling.specs import PodSetChange, WorkloadChange
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
@@ -87,6 +88,7 @@ def check_change(
             yield _problem(f"{path}.name", "POD_SET_TWICE", pod_set=one.name[:64])
         else:
             yield from _check_count(one, row, path)
+            yield from _check_slices(one, known[one.name], path)
             yield from _check_finished(one, row, known[one.name], path)
     if change.last_checkpoint_at is not None:
         yield from _check_checkpoint(change.last_checkpoint_at, row, now)
@@ -104,6 +106,13 @@ def _check_count(one: PodSetChange, row: Workload, path: str) -> Iterator[Proble
     if not 1 <= one.count <= MOST_PODS:
         numbers = {"pod_set": one.name, "pods": one.count, "limit": MOST_PODS}
         yield _problem(f"{path}.count", "POD_COUNT", **numbers)
+
+
+def _check_slices(one: PodSetChange, pod_set: PodSet, path: str) -> Iterator[Problem]:
+    size = pod_set.slices[0]["size"] if pod_set.slices else 1
+    if one.count is not None and one.count % size:
+        numbers = {"slice_size": size, "pods": one.count, "pod_set": one.name}
+        yield _problem(f"{path}.count", "SLICES_NOT_WHOLE", **numbers)
 
 
 def _check_minima(
@@ -201,6 +210,8 @@ def _write(
         row.growth = {}
     elif resized or not row.growth:  # a report of progress asks for nothing new
         row.growth = {"since": now.isoformat()}
+    if holds and less:
+        shrink_slices(row, pod_sets)
     _save(row)
     return True
 

@@ -115,6 +115,7 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
     queue = serializers.CharField(source="queue_name")
     team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
     blockers = serializers.SerializerMethodField()
+    waiting_since = serializers.DateTimeField(source="waits_since", read_only=True)
 
     class Meta:
         model = Workload

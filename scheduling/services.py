@@ -245,7 +245,7 @@ def _columns(
         "warnings": [diagnostic.as_json() for diagnostic in found],
         "pending_reason": PendingReason.PENDING_EVALUATION.value,
         "gpus": lifecycle.gpus_of((p.count, p.requests) for p in spec.pod_sets),
-        **dict.fromkeys(("created_at", "waiting_since"), clock.now()),
+        "created_at": clock.now(),
     }
 
 

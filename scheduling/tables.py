@@ -92,4 +92,4 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
         """Return how long it waits, runs, or ran."""
         if record.finished_at:
             return duration(record.finished_at - (record.started_at or record.created_at))
-        return age(record.started_at or record.created_at, clock.now())
+        return age(record.started_at or record.waits_since, clock.now())

@@ -96,7 +96,7 @@ def _groups(spec: WorkloadSpec) -> Iterator[Problem]:
 
 # ---- the world -------------------------------------------------------------------------------
 def check_levels(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
-    """Yield levels that no topology has, and slices that are wider than what they are part of."""
+    """Yield levels that nobody has, and slices wider than what they are part of, or as wide."""
     subject = subject_of(spec)
     for index, pod_set in enumerate(spec.pod_sets):
         named, queue = _named(pod_set, f"pod_sets[{index}]"), world.cluster_queue_of(spec)
@@ -108,6 +108,10 @@ def check_levels(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
         for (_, _, outer), (path, level, inner) in pairwise(known):
             if outer and inner and not world.is_within(inner, outer, queue):
                 yield Diagnostic("SLICE_WIDER_THAN_TOPOLOGY", subject, path, {"level": level[:64]})
+        slices = known[len(known) - len(pod_set.slices) :]
+        for (_, _, outer), (path, level, inner) in pairwise(slices[:MOST_SLICE_LAYERS]):
+            if inner and inner == outer:
+                yield Diagnostic("SLICES_AT_ONE_LEVEL", subject, path, {"level": level[:64]})
 
 
 def _named(pod_set: PodSetSpec, path: str) -> list[Named]:

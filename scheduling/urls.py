@@ -22,6 +22,7 @@ urlpatterns = [
         life_views.workload_check,
         name="workload-check",
     ),
+    path("alerts/", life_views.alerts_page, name="alerts"),
     path("admission-checks/", life_views.admission_checks, name="admission-checks"),
     path("admission-checks/save/", life_views.admission_check_save, name="admission-check-save"),
     path(
@@ -33,6 +34,7 @@ urlpatterns = [
     path("nodes/<name:name>/", machines.node_page, name="node"),
     path("nodes/<name:name>/delete/", machines.node_delete, name="node-delete"),
     path("nodes/<name:name>/cordon/", machines.node_cordon, name="node-cordon"),
+    path("reservations/", machines.reservations_file, name="reservations"),
     path("fragments/", machines.fragments_file, name="fragments"),
     path("charts/fragments/", machines.fragments_chart, name="chart-fragments"),
     path("flavors/", machines.flavors_page, name="flavors"),

@@ -20,7 +20,7 @@ from finops.allocation.memo import Memo, memo
 from finops.allocation.price_check import price_anomalies
 from finops.allocation.sharing import Consumers, pass_on_serving, share_costs, unweighted_items
 from finops.allocation.token_findings import token_findings
-from finops.allocation.tokens import bill_external, serving_weights, token_rows
+from finops.allocation.tokens import TokenRow, bill_external, serving_weights, token_rows
 from finops.allocation.transfers import transfers
 from finops.allocation.unit_cost import ServingIron, model_costs, team_costs
 
@@ -34,6 +34,7 @@ class Outcome:
     sources: Sources
     memo: Memo
     findings: tuple[Finding, ...]
+    tokens: tuple[TokenRow, ...]
     idle_by_day: Mapping[Where, Mapping[date, Number]]  # by local day in money, where asked
 
 
@@ -69,7 +70,7 @@ def chargeback(facts: Facts, *, by_day: bool = False) -> Outcome:
     ]
     found.sort(key=lambda one: one.order)
     days = idle_by_day(base, consumed)
-    return Outcome(facts, bill.lines, bill.sources, shown, tuple(found), days)
+    return Outcome(facts, bill.lines, bill.sources, shown, tuple(found), tuple(rows), days)
 
 
 def _adjust(facts: Facts, ledger: Ledger) -> None:

@@ -167,7 +167,9 @@ def _spread(ground: Ground, row: Iron, found: Used) -> None:
         found.iron_hours_by_cluster[row.cluster] = before + row.gpu_hours * part
         place = ground.owners.landing(marks, at)
         for line_type, name in OTHER_COSTS.items():
-            found.other.add("other", place, _iron_key(row, line_type), getattr(row, name) * part)
+            other: Number = getattr(row, name) * part
+            tally = found.other[Entry("other", place, _iron_key(row, line_type))]
+            _tell(ground, row, tally, other)
         for line_type, costs in DIRECT_COSTS.items() if is_billed else ():
             cost: Number = getattr(row, costs[0])
             quantity: Number = getattr(row, costs[1]) if costs[1] else 0
@@ -175,7 +177,14 @@ def _spread(ground: Ground, row: Iron, found: Used) -> None:
                 resource = RESOURCE_OF_LINE.get(line_type, "gpu")
                 pool = ground.pool(row.cluster, row.node, slot, resource)
                 landing = Landing(pool, place, _iron_key(row, line_type))
-                found.direct[landing].add(cost * part, quantity * part)
+                _tell(ground, row, found.direct[landing], cost * part, quantity * part)
+
+
+def _tell(ground: Ground, row: Iron, tally: Tally, amount: Number, quantity: Number = 0) -> None:
+    """Add to a line, and to its part of that name where rows have names."""
+    tally.add(amount, quantity)
+    if row.workload and ground.facts.policy.detail == "workload":
+        tally.workloads.setdefault(row.workload, Tally()).add(amount, quantity)
 
 
 def _iron_key(row: Iron, line_type: str) -> LineKey:

@@ -204,7 +204,10 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Iron:
-    """A row of OpenCost; its hours and costs are spread evenly over its window."""
+    """A row of OpenCost; its hours and costs are spread evenly over its window.
+
+    ``workload`` names it among the children of lines; files of facts have no such field.
+    """
 
     cluster: str
     start: Instant
@@ -221,6 +224,7 @@ class Iron:
     network_cost: Number = 0
     lb_cost: Number = 0
     currency: str | None = None
+    workload: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from finops.loader import Promised, has_facts, promised, staleness
 from finops.models import Bill, BillingPeriod, BillLine, Finding, IssuedBill
-from finops.models.bills import DRAFTED, IdlePolicy, PeriodStatus
+from finops.models.bills import DRAFTED, PeriodStatus
 from finops.words import CAPACITY_KINDS, IDLE_KINDS, USE_KINDS
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
@@ -125,15 +125,6 @@ class BillView:
 
 
 @dataclass(frozen=True, slots=True)
-class ShareFormula:
-    """A proportional share of idle: idle x own use / all use, in money."""
-
-    idle: Decimal
-    own: Decimal
-    all: Decimal
-
-
-@dataclass(frozen=True, slots=True)
 class MonthView:
     """A month: the bills that the actor may see."""
 
@@ -236,44 +227,6 @@ def team_bill(actor: Actor, name: str, scope: str) -> BillView | None:
 def team_promise(view: BillView) -> Promised | None:
     """Return what the team was promised for the whole month, in money; None for the rest."""
     return promised(view.period, view.team) if view.team else None
-
-
-def share_formulas(view: BillView) -> dict[int, ShareFormula]:
-    """Return by line how a proportional share of idle came about: sums only, no other team's."""
-    shares = [line for line in view.lines if line.kind == "idle_share"]
-    if not shares or view.period.idle_policy != IdlePolicy.PROPORTIONAL:
-        return {}
-    rows = BillLine.objects.filter(
-        bill__period=view.period, kind__in=[*USE_KINDS, "idle_share"]
-    ).values_list("flavor", "kind", "amount", "bill")
-    sums: dict[tuple[str, str], Decimal] = defaultdict(lambda: NOTHING)
-    for flavor, kind, amount, bill in rows:
-        column = "idle" if kind == "idle_share" else "all"
-        # A share that names no flavor is one of the whole cluster.
-        for pool in {flavor, WHOLE_CLUSTER}:
-            sums[pool, column] += amount
-            if column == "all" and bill == view.bill.pk:
-                sums[pool, "own"] += amount
-    return {
-        line.pk: ShareFormula(*(sums[line.flavor, part] for part in ("idle", "own", "all")))
-        for line in shares
-    }
-
-
-def pool_idle(view: BillView) -> BillLine | None:
-    """Return the platform's idle row as a memo on a team's bill, unless the policy hides it."""
-    if view.team is None or view.period.idle_policy != IdlePolicy.SEPARATE:
-        return None
-    rows = BillLine.objects.filter(bill__period=view.period, bill__team=None, kind="idle")
-    found = list(rows)
-    if not found:
-        return None
-    return BillLine(
-        kind="idle",
-        quantity=sum((row.quantity or NOTHING for row in found), Decimal(0)),
-        amount=sum((row.amount for row in found), NOTHING),
-        currency=view.period.currency,
-    )
 
 
 def cost_so_far(actor: Actor, now: datetime) -> CostView:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from finops import billing, charts, exports, services, words
 from finops.forms import IdlePolicyForm, add_problems
 from finops.models.bills import IdlePolicy
-from finops.selectors import bills
+from finops.selectors import bills, shares
 from finops.selectors.policies import policy_comparison
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
@@ -71,12 +71,12 @@ def bill(request: HttpRequest, month: str, scope: str) -> HttpResponse:
     if wanted_format(request) == "csv":
         return _file(request, actor, [view], month, scope)
     head, rows = charts.bill_day_table(view)
-    shares = bills.share_formulas(view)
+    formulas = shares.share_formulas(view)
     context = {
         "view": view,
-        "lines": [(line, exports.describe(line), shares.get(line.pk)) for line in view.lines],
+        "lines": [(line, exports.describe(line), formulas.get(line.pk)) for line in view.lines],
         "share_rule": words.SHARE_RULES[view.period.idle_policy],
-        "pool_idle": bills.pool_idle(view),
+        "pool_idle": shares.pool_idle(view),
         # At the prices of today: not beside figures that are older.
         "promise": None if view.is_stale else bills.team_promise(view),
         "chart_url": reverse("bill-chart", args=[month, scope]),

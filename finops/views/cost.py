@@ -6,13 +6,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from finops import charts
-from finops.selectors import bills, prices
+from finops import charts, words
+from finops.cost_rows import GROUP_COLUMNS, group_rows, query_of
+from finops.models.bills import IdlePolicy
+from finops.selectors import bills, groups, prices
 from finops.views.bills import MONTH_COLUMNS, bill_reader, figure_cells
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.periods import month_at
+from gpuplatform.common.problems import Rejected
 from queues.access import demand_visible, require
 
 
@@ -49,6 +52,33 @@ def cost_chart(request: HttpRequest, kind: str) -> HttpResponse:
     demand_visible(kind in figures)
     view = bills.cost_so_far(bill_reader(request), clock.now())
     return figure_response(figures[kind](theme_of(request), view))
+
+
+@require()
+@require_safe
+def cost_by(request: HttpRequest) -> HttpResponse:
+    """Show the cost of a window by a dimension; the address says which."""
+    actor = bill_reader(request)
+    query = query_of(request.GET)
+    context: dict[str, Any] = {
+        "query": query,
+        "dimensions": words.DIMENSIONS,
+        "windows": words.WINDOWS,
+        "policies": IdlePolicy.choices,
+        "kept": {name: query.kept.get(name, "") for name in groups.FILTERS},
+        "actor": actor,
+    }
+    try:
+        view = groups.cost_by_group(actor, query, clock.now())
+    except Rejected as refusal:
+        context["problems"] = refusal.problems
+        return render(request, "finops/cost_by.html", context, status=422)
+    if wanted_format(request):
+        name = f"cost_{query.group}_{view.window.start:%Y-%m-%d}"
+        return rows_response(request, name, GROUP_COLUMNS, group_rows(view))
+    rows = list(group_rows(view))
+    context |= {"view": view, "rows": rows, "has_tokens": any(row["tokens"] for row in rows)}
+    return render(request, "finops/cost_by.html", context)
 
 
 def _bill_cells(view: bills.BillView) -> dict[str, Any]:

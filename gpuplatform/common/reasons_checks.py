@@ -151,6 +151,11 @@ WORKLOADS: dict[str, Reason] = {
         _("{pods} pods of {pod_set} are not a whole number of slices of {slice_size}."),
         _("Let the slice size divide the number of pods, and the smallest number of them."),
     ),
+    "SLICES_AT_ONE_LEVEL": Reason(
+        ERROR,
+        _("The slices that these are made of have the level {level} as well."),
+        _("Ask for one of the two sizes, or for the inner slices at a closer level."),
+    ),
     "SLICES_NOT_NESTED": Reason(
         ERROR,
         _("Slices of {outer} pods cannot be made of slices of {inner}."),

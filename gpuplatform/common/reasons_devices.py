@@ -49,6 +49,18 @@ DEVICES: dict[str, Reason] = {
         ERROR,
         _("{path} is {value}; islands are written as 0-3,4-7, or 0+2,1+3 where they mix."),
     ),
+    "BAD_GPU_FACTS:NoneOfThem": Reason(
+        ERROR, _("{path} is 0, and the node offers {offered}."), _("Correct one of the two.")
+    ),
+    "BAD_GPU_FACTS:MoreThanThere": Reason(
+        ERROR, _("{path} is {offered}; the GPUs of the node have {most}.")
+    ),
+    "BAD_GPU_FACTS:NotWholeDevices": Reason(
+        ERROR, _("{path} is {cores}; each GPU has 100, so it is a multiple of 100.")
+    ),
+    "BAD_GPU_FACTS:FewerThanGpus": Reason(
+        ERROR, _("{path} is {parts}, fewer than the node's {gpus} GPUs.")
+    ),
     "BAD_GPU_FACTS:InTwoIslands": Reason(ERROR, _("GPU {gpu} is in two islands.")),
     "BAD_GPU_FACTS:NoSuchGpu": Reason(
         ERROR, _("An island names GPU {gpu}; the node has {gpus}, counted from 0.")

@@ -113,4 +113,31 @@ REFUSED: dict[str, Reason] = {
         ERROR, _("The check {check} is answered by the platform, not by people.")
     ),
 }
-LIFE = {**RESTS, **ENDS, **REFUSED}
+# What an admin should look at.
+ALERTS: dict[str, Reason] = {
+    "DRIFT": Reason(
+        WARNING,
+        _(
+            "Of {name} {promised} GPUs are promised and {placeable} can be placed: {declared} are"
+            " declared, {healthy} healthy, {unmanaged} taken by pods outside every queue."
+        ),
+        _("Bring nodes back, or promise less."),
+        _("More of {name} is promised than can be placed."),
+    ),
+    "UNMANAGED_USE": Reason(
+        WARNING,
+        _("Pods outside every queue hold {unmanaged} GPUs of {name}."),
+        _("Give them a queue, or leave their GPUs out of what is promised."),
+    ),
+    "NODES_NOT_READY": Reason(
+        WARNING,
+        _("{nodes} nodes of {name} are not ready: {names}."),
+        _("What runs there is moved or evicted once its grace has passed."),
+    ),
+    "NODE_OVERCOMMITTED": Reason(
+        ERROR,
+        _("More is placed on {name} than it has any more: {amount}, and it has {have}."),
+        _("Drain it, or give it back what it had."),
+    ),
+}
+LIFE = {**RESTS, **ENDS, **REFUSED, **ALERTS}

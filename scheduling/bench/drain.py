@@ -19,10 +19,9 @@ from scheduling.bench.kueue_load import Load, read_load
 from scheduling.bench.report import Goal, Report
 from scheduling.bench.rows import write_platform, write_workloads
 from scheduling.bench.scratch import scratch_database
-from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
-from scheduling.models import UsageInterval, Workload, WorkloadEvent
-from scheduling.reconciler import reconcile
+from scheduling.models import Admission, Cycle, UsageInterval, Workload, WorkloadEvent
+from scheduling.worker import Worker
 
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
 GOAL, FLOOR = 5_000.0, 2_000.0  # workloads a second; Kueue's own test: 42
@@ -55,15 +54,15 @@ def _write(load: Load) -> None:
 
 
 def _drain(wanted: int) -> tuple[float, Counter[str]]:
-    now, wall, work = START, 0.0, Counter[str]()
+    worker, now, wall, work = Worker(), START, 0.0, Counter[str]()
     gc.collect()
     while work["finished"] < wanted:
         with clock.at(now):
             began = time.perf_counter()
-            looked, decided = reconcile(), run_cycle()
+            worker.turn()
             wall += time.perf_counter() - began
-        work.update(cycles=1, admissions=decided.admitted, evictions=decided.evicted)
-        work["finished"] += looked.released - decided.evicted
+        work.update(turns=1)
+        work["finished"] = Workload.objects.filter(status=Status.FINISHED.value).count()
         now = max(_next_end() or now, now + timedelta(milliseconds=1))
     return wall, work
 
@@ -81,7 +80,11 @@ def _written() -> dict[str, int]:
     open_rows = UsageInterval.objects.filter(ended_at=None).count()
     assert done == Workload.objects.count(), "work was lost"
     assert not open_rows, "something is metered that has ended"
+    evictions = Admission.objects.exclude(eviction_reason="").count()
     return {
+        "cycles": Cycle.objects.count(),
+        "admissions": Admission.objects.count(),
+        "evictions": evictions,
         "events": WorkloadEvent.objects.count(),
         "intervals": UsageInterval.objects.count(),
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from scheduling.engine.books import Charge
+from scheduling.engine.outlook import Outlook
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
@@ -64,6 +65,7 @@ class Running:
         self._surplus: Counter[str] = Counter()  # pieces of it, by queue
         self.usage = dict[str, Counter[FlavorResource]]()
         self.timed = 0  # how many have a known duration
+        self.outlooks: dict[str, Outlook] = {}  # what is expected of running work, by gang
         for workload in workloads:
             if workload.admission is not None and not workload.releasing and workload.queue:
                 self.add(workload)
@@ -100,6 +102,8 @@ class Running:
 
         ``charge``: what it uses, where that is known already.
         """
+        for outlook in self.outlooks.values():
+            outlook.came(workload)
         if workload.queue:
             self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
             usage = held_usage(workload) if charge is None else Counter(dict(charge))
@@ -112,6 +116,8 @@ class Running:
 
     def remove(self, workload: Workload) -> None:
         """Forget a workload that has been evicted or has ended, if it was noted at all."""
+        for outlook in self.outlooks.values():
+            outlook.went(workload)
         if workload.queue and self._by_queue.get(workload.queue, {}).pop(workload.key, None):
             self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
             if workload.part_of:

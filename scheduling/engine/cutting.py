@@ -7,11 +7,11 @@ anew while victims are looked for: the parts of a gang hold the same together, h
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from scheduling.engine.atlas import NO_LEVEL, level_of
+from scheduling.engine.atlas import NO_LEVEL, Atlas, level_of
 from scheduling.engine.books import Books
 from scheduling.engine.candidates import Running
 from scheduling.engine.gangs import joined
-from scheduling.engine.parts import on_nodes, reduced_by, split, with_pods
+from scheduling.engine.parts import DomainsOf, on_nodes, reduced_by, split, with_pods
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.topology import Path
@@ -20,6 +20,23 @@ from scheduling.engine.ways import Way
 
 MAX_ORDERS = 8  # orders of nodes that are tried for one preemptor
 MAX_NODES = 256  # on which surplus is looked for, for one preemptor
+
+
+def slice_domains(atlas: Atlas) -> DomainsOf:
+    """Return what tells in which domain of its slices' level each node of a role lies.
+
+    It leaves out nodes of which that is open.
+    """
+
+    def domains(pod_set: PodSet, assignment: Assignment) -> Mapping[str, Path]:
+        levels = atlas.levels(assignment.flavors.values())
+        layers = pod_set.topology.layers if pod_set.topology else ()
+        if not layers or layers[0].level not in levels:
+            return {}
+        paths, depth = atlas.paths(levels), levels.index(layers[0].level) + 1
+        return {node: paths[node][:depth] for node in assignment.nodes if node in paths}
+
+    return domains
 
 
 class Cutting:
@@ -32,6 +49,7 @@ class Cutting:
         self, books: Books, running: Running, intern: Callable[[Workload], Workload]
     ) -> None:
         self._books, self._running, self._intern = books, running, intern
+        self._domains_of = slice_domains(books.atlas)
         self._gangs: dict[str, Workload] = {}  # with surplus, as they stand by now
 
     def add(self, gang: Workload) -> None:
@@ -60,7 +78,7 @@ class Cutting:
         self._put(key, self._cut(left))
 
     def _cut(self, gang: Workload, first: Sequence[str] = ()) -> tuple[Workload, ...]:
-        parts = split(gang, self._domains, first)
+        parts = split(gang, self._domains_of, first)
         return tuple(map(self._intern, parts)) if len(parts) > 1 else parts
 
     def _put(self, key: str, parts: tuple[Workload, ...]) -> None:
@@ -69,16 +87,6 @@ class Cutting:
         self._books.parts.learn(key, parts)
         for part in parts:
             self._running.add(part, self._books.charge(part, standing(part)))
-
-    def _domains(self, pod_set: PodSet, assignment: Assignment) -> Mapping[str, Path]:
-        """Return in which domain of its slices' level each node lies; of some where it is open."""
-        atlas = self._books.atlas
-        levels = atlas.levels(assignment.flavors.values())
-        layers = pod_set.topology.layers if pod_set.topology else ()
-        if not layers or layers[0].level not in levels:
-            return {}
-        paths, depth = atlas.paths(levels), levels.index(layers[0].level) + 1
-        return {node: paths[node][:depth] for node in assignment.nodes if node in paths}
 
     # -- for one preemptor ----------------------------------------------------------------
 

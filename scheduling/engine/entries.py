@@ -18,7 +18,6 @@ from scheduling.engine.consolidation import Relocation
 from scheduling.engine.movers import movable
 from scheduling.engine.snapshot import Assignment, Claim, Workload
 from scheduling.engine.state import State
-from scheduling.engine.terms import BlockerCode
 from scheduling.engine.ways import Way
 
 
@@ -175,5 +174,4 @@ def _relocation(
 
 def never(state: State, workload: Workload) -> bool:
     """Return whether no departure of others can ever let the workload start."""
-    _, blockers = state.explainer.why(state.intern(partial.smallest(state.asking(workload))))
-    return any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)
+    return state.explainer.never(state.intern(partial.smallest(state.asking(workload))))

@@ -17,7 +17,7 @@ from scheduling.engine.books import Books, Side, available
 from scheduling.engine.feasibility import Checker
 from scheduling.engine.flavors import Assigner, Option, no_common_flavor
 from scheduling.engine.plan import Blocker
-from scheduling.engine.snapshot import Assignment, FlavorResource, Workload
+from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, PendingReason
 from scheduling.engine.together import Unit, assign_unit, units_of
 from scheduling.engine.tree import QuotaKey
@@ -34,11 +34,24 @@ class Explainer:
     def __init__(self, books: Books, assigner: Assigner) -> None:
         self._books, self._assigner = books, assigner
         self._checker = Checker(books.snapshot)
+        self._never: dict[tuple[object, ...], tuple[tuple[PodSet, ...], bool]] = {}
 
     def impossible(self, workload: Workload) -> tuple[Blocker, ...]:
         """Return the blockers that no departure of others can ever remove."""
         found = (impossible(finding) for finding in self._checker.check(workload))
         return tuple(blocker for blocker in found if blocker)
+
+    def never(self, workload: Workload) -> bool:
+        """Return whether no departure of others can ever let the workload start.
+
+        Remembered for pod sets that are the same object: it depends on the platform alone.
+        """
+        key = workload.queue, workload.ceiling_queue, id(workload.pod_sets)
+        if key not in self._never:
+            _, blockers = self.why(workload)
+            never = any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers)
+            self._never[key] = workload.pod_sets, never
+        return self._never[key][1]
 
     def why(self, workload: Workload) -> Why:
         """Return the summary reason and the blockers of a workload that does not fit."""

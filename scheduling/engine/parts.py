@@ -84,6 +84,20 @@ def turns_of(
     return turns if size == 1 else _by_slices(turns, domains_of(pod_set, assignment), size)
 
 
+def kept_in_slices(
+    pod_set: PodSet, assignment: Assignment, pods: int, domains_of: DomainsOf
+) -> dict[str, int] | None:
+    """Return where ``pods`` of a role stay when the others leave by whole slices.
+
+    None where the role has no slices, or they are not known to be whole.
+    """
+    turns = turns_of(pod_set, assignment, domains_of) if slice_size(pod_set) > 1 else None
+    if turns is None:
+        return None
+    left = Counter(turns[max(0, assignment.count - pods) :])
+    return dict(sorted(left.items()))
+
+
 def _by_slices(turns: Sequence[str], lies_in: Mapping[str, object], size: int) -> list[str] | None:
     """Return the pods domain by domain, that of whoever leaves first in front."""
     domains: dict[object, list[str]] = {}

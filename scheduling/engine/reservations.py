@@ -102,6 +102,10 @@ class Reservations:
         """Return the reservations for the next cycle."""
         return tuple(one for _, one in sorted(self._table.items()))
 
+    def charged(self) -> tuple[tuple[str, tuple[Assignment, ...], Charge], ...]:
+        """Return what is kept for whom, of nodes and of quota."""
+        return tuple((k, one.assignments, self._quota[k]) for k, one in self._table.items())
+
     def waiting_in(self, queue: str) -> list[str]:
         """Return the gangs of one queue for which room is reserved, sorted."""
         return sorted(key for key in self._table if self._workloads[key].queue == queue)

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from scheduling.engine.books import within
 from scheduling.engine.ordering import urgency
+from scheduling.engine.outlook import Outlook, Start, known_end
 from scheduling.engine.partial import smallest
 from scheduling.engine.reservations import size, starves_at
 from scheduling.engine.snapshot import Assignment, Reservation, Workload
@@ -22,7 +24,7 @@ MAX_ENDS = 4096  # running workloads whose ends are looked at: the first to end
 SOONEST_S = 60.0  # nobody is guessed to end sooner
 MAX_FORECASTS = 8  # gangs of one tree for which an earliest start is looked for in one cycle
 Ends = Sequence[tuple[float, Workload]]
-Start = tuple[float, tuple[Assignment, ...]]
+Works = Sequence[Workload]
 
 
 class Forecast(NamedTuple):
@@ -38,10 +40,9 @@ def end_of(work: Workload, now: float, *, guess: bool) -> float | None:
     ``guess``: what has no known end runs on for as long as it has run.
     """
     assert work.admission is not None
-    began = work.admission.admitted_at
-    if work.duration_s is None:
-        return now + max(SOONEST_S, now - began) if guess else None
-    end = began + work.duration_s
+    end = known_end(work)
+    if end is None:
+        return now + max(SOONEST_S, now - work.admission.admitted_at) if guess else None
     return end if end > now else now + (now - end)
 
 
@@ -164,21 +165,86 @@ def forecast(
     asked, now = _smallest(state, gang), state.now
     near = state.wards.beside(gang.queue)
     works = [*state.running_near(gang), *(work for work in started if work.queue in near)]
-    known = ends_of(works, now, guess=False)
-    start, promised = _earliest(state, asked, known), True
-    if last is not None and last.promised and (start is None or start[0] > last.starts_at):
-        start = _still(state, asked, last, known) or start
-    if start is None:
-        starves = starves_at(state.platform.patience, gang)
-        if starves is None or now < starves:
-            return None
-        start, promised = _earliest(state, asked, ends_of(works, now, guess=True)), False
-    if start is None or not any(assignment.nodes for assignment in start[1]):
+    found = None if last is None else _remembered(state, gang, asked, works)
+    if found is None:
+        found = _search(state, gang, asked, works, last)
+        if last is not None:
+            _remember(state, gang, asked, works, found)
+    if found is None or not any(assignment.nodes for assignment in found[0].assignments):
         return None
+    start, promised = found
     last = last or Reservation(gang.key, (), now, promised, since=now, counted_at=now)
-    made = replace(last, assignments=start[1], starts_at=start[0], promised=promised)
-    relied = (work.key for end, work in known if promised and end <= start[0])
-    return Forecast(made, frozenset(relied))
+    made = replace(last, assignments=start.assignments, starts_at=start.at, promised=promised)
+    ends = ((known_end(work), work.key) for work in works) if promised else ()
+    return Forecast(made, frozenset(k for end, k in ends if end is not None and end <= start.at))
+
+
+def _search(
+    state: State, gang: Workload, asked: Workload, works: Works, last: Reservation | None
+) -> tuple[Start, bool] | None:
+    """Return the earliest start, and whether it can be promised; None: there is none."""
+    known = ends_of(works, state.now, guess=False)
+    start = _earliest(state, asked, known)
+    if last is not None and last.promised and (start is None or start.at > last.starts_at):
+        start = _still(state, asked, last, known) or start
+    if start is not None:
+        return start, True
+    starves = starves_at(state.platform.patience, gang)
+    if starves is None or state.now < starves:
+        return None
+    start = _earliest(state, asked, ends_of(works, state.now, guess=True))
+    return None if start is None else (start, False)
+
+
+def _remember(
+    state: State,
+    gang: Workload,
+    asked: Workload,
+    works: Works,
+    found: tuple[Start, bool] | None,
+) -> None:
+    """Keep what was found if the order of the ends before it can only change with the work."""
+    if found is None or found[0].after is None or not _in_order(state, works, found[1]):
+        return
+    start, promised = found
+    assert start.after is not None
+    assert start.after.admission is not None
+    if promised or start.after.admission.admitted_at + SOONEST_S < state.now:
+        outlook = Outlook(asked, _around(state), start, state.atlas.ground, promised=promised)
+        state.running.outlooks[gang.key] = outlook
+
+
+def _remembered(
+    state: State, gang: Workload, asked: Workload, works: Works
+) -> tuple[Start, bool] | None:
+    """Return what a search would find again; None: that is not known."""
+    outlook = state.running.outlooks.pop(gang.key, None)
+    if outlook is None or not outlook.holds or outlook.pod_sets is not asked.pod_sets:
+        return None
+    same = outlook.around == _around(state)
+    if not same or not _in_order(state, works, outlook.promised):
+        return None
+    state.running.outlooks[gang.key] = outlook
+    start = outlook.start
+    assert start.after is not None
+    at = end_of(start.after, state.now, guess=not outlook.promised)
+    assert at is not None
+    return start._replace(at=at), outlook.promised
+
+
+def _in_order(state: State, works: Works, promised: bool) -> bool:
+    """Return whether time alone cannot change the order in which the work is expected to end."""
+    if len(works) > MAX_ENDS:
+        return False
+    if not promised:
+        return state.running.timed == 0
+    return all(end is None or end > state.now for end in map(known_end, works))
+
+
+def _around(state: State) -> tuple[object, ...]:
+    """Return what else a search depends on: what is kept for others, and how nodes are rated."""
+    views = state.atlas.views
+    return state.claims.standing(), state.reservations.charged(), views.popularity
 
 
 def _earliest(state: State, asked: Workload, ends: Ends) -> Start | None:
@@ -186,7 +252,7 @@ def _earliest(state: State, asked: Workload, ends: Ends) -> Start | None:
     state.forecasts += 1
     place = _place_now(state, asked)
     if place is not None:
-        return state.now, place
+        return Start(state.now, place)
     if not ends:
         return None
     with state.books.trial():
@@ -200,13 +266,22 @@ def _halve(state: State, asked: Workload, ends: Ends) -> Start | None:
     """Return the first of ``ends`` with which the gang fits; it does once all have left."""
     middle = (len(ends) + 1) // 2
     with state.books.trial():
+        quota = len(ends) == 1 and _has_quota(state, asked)
         _leave(state, ends[:middle])
         place = _place_now(state, asked)
         if place is not None and len(ends) == 1:
-            return ends[0][0], place
+            holes = tuple(state.books.soon.room.holes) if quota else ()
+            return Start(ends[0][0], place, ends[0][1], holes)
         if place is None:
             return _halve(state, asked, ends[middle:]) if ends[middle:] else None
     return _halve(state, asked, ends[:middle])
+
+
+def _has_quota(state: State, asked: Workload) -> bool:
+    books, queue = state.books, state.books.queue(asked)
+    assert queue is not None
+    ways = state.preemptor.ways.of(asked, queue)
+    return any(within(books.coming, queue, way.usage) for way in ways)
 
 
 def _still(state: State, asked: Workload, last: Reservation, ends: Ends) -> Start | None:
@@ -214,7 +289,7 @@ def _still(state: State, asked: Workload, last: Reservation, ends: Ends) -> Star
     with state.books.trial():
         _leave(state, [pair for pair in ends if pair[0] <= last.starts_at])
         holds = state.books.can_stand(asked, last.assignments, state.books.coming)
-    return (last.starts_at, last.assignments) if holds else None
+    return Start(last.starts_at, last.assignments) if holds else None
 
 
 def _leave(state: State, ends: Ends) -> None:

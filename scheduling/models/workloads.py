@@ -1,6 +1,7 @@
 """What people want to run, and the story of each."""
 
 import uuid
+from datetime import datetime
 
 from django.conf import settings
 from django.db import models
@@ -81,7 +82,7 @@ class Workload(models.Model):
     # For lists and sums: what is held; of the whole gang while nothing is.
     gpus = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(default=clock.now)
-    waiting_since = models.DateTimeField(default=clock.now)  # submitted, or evicted last
+    waiting_since = models.DateTimeField(null=True, blank=True)  # since its last eviction
     # Its place among its equals, where that is not its age; and no cycle looks at it before.
     queued_at = models.DateTimeField(null=True, blank=True)
     requeue_at = models.DateTimeField(null=True, blank=True)
@@ -126,6 +127,11 @@ class Workload(models.Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def waits_since(self) -> datetime:
+        """Return since when it waits: its last eviction, else its submission."""
+        return self.waiting_since or self.created_at
 
 
 class PodSet(models.Model):

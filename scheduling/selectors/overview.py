@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
 from django.utils.functional import cached_property
 
 from queues.access import Actor, visible
@@ -153,9 +154,16 @@ def load_overview(actor: Actor, now: datetime) -> Overview:
 
 
 def longest_wait(actor: Actor) -> Waiting | None:
-    """Return the workload that waits longest, and what blocks it first. 1 query."""
+    """Return what waits longest since it was submitted or evicted, and what blocks it. 1 query."""
     pending = visible(Workloads.objects.filter(status=Status.PENDING.value), actor)
-    return next(iter(waiting_rows(pending.order_by("created_at", "uid")[:1], actor)), None)
+    return next(
+        iter(
+            waiting_rows(
+                pending.order_by(Coalesce("waiting_since", "created_at"), "uid")[:1], actor
+            )
+        ),
+        None,
+    )
 
 
 def impossible_keys(actor: Actor) -> frozenset[str]:

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from finops.models import Price
+from finops.models import CostRow, Coverage, Price, Source, TokenRow
+from finops.models.sources import PLANES
 from queues.models import ClusterQueue, Cohort, ResourceFlavor, Team
 from scheduling.models import (
     Admission,
@@ -108,3 +109,63 @@ def use(team, gpus, start, end, *, queue=None, namespace="", flavor=FLAVOR):
             ended_at=end,
         )
     return workload
+
+
+# ---- what other systems said ------------------------------------------------------------------
+def source(kind, *, days=30, name=None, first=JUNE, missing=(), **columns):
+    """Write a source with its days of June; ``missing`` are days of the month without rows."""
+    made = Source.objects.create(
+        name=name or kind,
+        kind=kind,
+        plane=PLANES[kind],
+        currency="EUR",
+        time_zone="UTC",
+        first_day=first.date(),
+        **columns,
+    )
+    for number in range(days):
+        start = first + timedelta(days=number)
+        stored = "missing" if start.day in missing else "loaded"
+        Coverage.objects.create(
+            source=made,
+            day=start.date(),
+            starts_at=start,
+            ends_at=start + timedelta(days=1),
+            stored=stored,
+        )
+    return made
+
+
+def cost(made, day, namespace, **columns):
+    """Write a row of OpenCost of one day of June."""
+    start = JUNE + timedelta(days=day - 1)
+    window = {"starts_at": start, "ends_at": start + timedelta(days=1)}
+    return CostRow.objects.create(
+        source=made,
+        day=start.date(),
+        key=f"k{CostRow.objects.count()}",
+        namespace=namespace,
+        first_at=start,
+        last_at=window["ends_at"],
+        cluster="gpu-onprem",
+        **window,
+        **columns,
+    )
+
+
+def tokens(made, team, model, number, spend, *, day=10, **columns):
+    """Write a request of LiteLLM."""
+    at = JUNE + timedelta(days=day - 1, hours=12)
+    key = f"r{TokenRow.objects.count()}"
+    return TokenRow.objects.create(
+        source=made,
+        day=at.date(),
+        key=key,
+        request_id=key,
+        at=at,
+        team_id=team,
+        model_group=model,
+        completion_tokens=number,
+        spend=Decimal(spend),
+        **columns,
+    )

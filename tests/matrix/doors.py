@@ -62,7 +62,7 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/prices/", "/summary/")
+        parts = ("/bills/", "/prices/", "/summary/", "/v1/cost/")
         return any(part in self.path for part in parts) or self.path.endswith("/mappings/")
 
     @property
@@ -149,6 +149,7 @@ PAGES = (
     door("workloads/<uid>/active/", f"/workloads/{ZEBU_RUNS}/active/", ONLY_POST),
     door("workloads/<uid>/gate/", f"/workloads/{ZEBU_RUNS}/gate/", ONLY_POST),
     door("workloads/<uid>/checks/<name>/", f"/workloads/{ZEBU_RUNS}/checks/{CHECK}/", ONLY_POST),
+    door("alerts/", "/alerts/", SIGNED_IN),
     door("admission-checks/", "/admission-checks/", SEEING_ALL),
     door("admission-checks/save/", "/admission-checks/save/", ONLY_POST),
     door("admission-checks/<name>/delete/", f"/admission-checks/{CHECK}/delete/", ONLY_POST),
@@ -156,6 +157,7 @@ PAGES = (
     door("nodes/<name>/", f"/nodes/{NODE}/", SIGNED_IN),
     door("nodes/<name>/cordon/", f"/nodes/{NODE}/cordon/", ONLY_POST),
     door("fragments/", "/fragments/", SIGNED_IN, files=True),
+    door("reservations/", "/reservations/", SIGNED_IN, files=True),
     door("charts/fragments/", "/charts/fragments/", SIGNED_IN),
     door("flavors/", "/flavors/", SIGNED_IN, files=True),
     door("flavors/new/", "/flavors/new/", EDITORS),
@@ -184,6 +186,7 @@ PAGES = (
     door("account/tokens/revoke/", "/account/tokens/revoke/", ONLY_POST),
     door("submit/", "/submit/", "login 403 200 200 403 403 200"),
     door("cost/", "/cost/", "login 404 404 200 200 200 200", files=True, allowed=LENDER),
+    door("cost/by/", "/cost/by/?window=2026-06", "login 404 404 200 200 200 200", files=True),
     door("cost/<kind>.json", "/cost/team.json", OF_DATOS, shows=("shown",)),
     door("cost/<kind>.json", "/cost/idle.json", OF_DATOS),
     door("bills/", "/bills/", OF_DATOS, files=True),
@@ -334,6 +337,7 @@ REST = (
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
     door(f"{API}topologies/<name>/", "/api/v1/topologies/nowhere/", "401 404 404 404 404 404 404"),
     door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
+    door(f"{API}cost/", "/api/v1/cost/?window=2026-06", REST_OF_DATOS),
     door(f"{API}mappings/", "/api/v1/mappings/", REST_OF_DATOS),
     door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
     door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),

@@ -25,6 +25,8 @@ FEW, MANY = 3, 30
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
 SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
 SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
+# What bills a window anew reads each kind of fact once.
+SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
 STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
 # Pages and, where they have them, their files.
 LISTS = {
@@ -37,6 +39,7 @@ LISTS = {
     "/nodes/": ("", "csv"),
     f"/nodes/{NODE}/": ("",),
     "/fragments/": ("csv", "json"),
+    "/reservations/": ("csv", "json"),
     "/charts/fragments/": ("",),
     "/flavors/": ("", "csv"),
     "/flavors/h100-sxm/": ("",),
@@ -44,6 +47,8 @@ LISTS = {
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
     "/cost/": ("", "csv"),
+    "/cost/by/": ("", "csv"),
+    "/api/v1/cost/": ("",),
     "/bills/": ("", "csv"),
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),

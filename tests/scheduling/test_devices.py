@@ -103,6 +103,10 @@ def test_parts_of_devices_have_one_name(
 NODE = NodeSpec("n1", allocatable={GPU: 8}, capacity={GPU: 8})
 
 
+def parts(offered: dict[str, int]) -> dict[str, Any]:
+    return {"allocatable": offered, "capacity": offered}
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("facts", "path", "cause"),
@@ -120,6 +124,11 @@ NODE = NodeSpec("n1", allocatable={GPU: 8}, capacity={GPU: 8})
         ),
         ({"labels": gfd(replicas="many")}, "labels[nvidia.com/gpu.replicas]", "NotANumber"),
         ({"labels": gfd(replicas=101)}, "labels[nvidia.com/gpu.replicas]", "NotANumber"),
+        ({"labels": gfd(replicas=0)}, "labels[nvidia.com/gpu.replicas]", "NoneOfThem"),
+        ({"labels": gfd(count=0)}, "labels[nvidia.com/gpu.count]", "NoneOfThem"),
+        ({"labels": gfd(count=2, replicas=3)}, f"allocatable[{GPU}]", "MoreThanThere"),
+        (parts({NUMBER: 10, CORES: 7}), f"allocatable[{CORES}]", "NotWholeDevices"),
+        (parts({NUMBER: 1, CORES: 200}), f"allocatable[{NUMBER}]", "FewerThanGpus"),
         (
             {key: {VGPU_NUMBER: 20_000_000} for key in ("allocatable", "capacity")},
             f"allocatable[{VGPU_NUMBER}]",

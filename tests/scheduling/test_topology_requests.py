@@ -44,6 +44,7 @@ def grouped(name: str, count: int, **changes: Any) -> PodSetSpec:
     return replace(PodSetSpec(name, count, {GPU: 1}, topology=IN_RACK, group="pair"), **changes)
 
 
+FOUR = ("block", "rack", "hostname", "hostname")
 BAD = [
     ("a size that does not divide the pods", (replace(ONE, slices=(SliceSpec("rack", 3),)),),
      [("SLICES_NOT_WHOLE", "pod_sets[0].slice.size")]),
@@ -52,8 +53,11 @@ BAD = [
     ("an inner size that does not divide the outer",
      (replace(ONE, slices=(SliceSpec("block", 8), SliceSpec("rack", 3))),),
      [("SLICES_NOT_NESTED", "pod_sets[0].slices[1].size")]),
-    ("four layers", (replace(ONE, slices=(SliceSpec("block", 8),) * 4),),
+    ("four layers", (replace(ONE, slices=tuple(SliceSpec(level, 8) for level in FOUR)),),
      [("TOO_MANY_SLICE_LAYERS", "pod_sets[0].slices")]),
+    ("slices in slices of one level",
+     (replace(ONE, slices=(SliceSpec("rack", 8), SliceSpec("rack", 4))),),
+     [("SLICES_AT_ONE_LEVEL", "pod_sets[0].slices[1].level")]),
     ("a level that nobody has", (replace(ONE, slices=(SliceSpec("floor", 4),)),),
      [("UNKNOWN_TOPOLOGY_LEVEL", "pod_sets[0].slice.level")]),
     ("a slice wider than the pod set",

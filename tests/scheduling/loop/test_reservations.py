@@ -6,11 +6,12 @@ import pytest
 from django.test import override_settings
 from django.urls import reverse
 
+from finops.models import Price
 from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
 from scheduling.loader import load_snapshot
 from scheduling.reconciler import reconcile
-from tests.scheduling.loop.world import nodes, queue, status, work
+from tests.scheduling.loop.world import NOON, nodes, queue, status, work
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -64,6 +65,7 @@ def test_rest_and_pages_show_what_is_reserved_and_what_it_costs(two_nodes, admin
     assert told["nodes"] == ["h100-node-01", "h100-node-02"]
     assert told["idle_gpus"] == 4
     assert told["idle_gpu_hours"] == pytest.approx(4 / 60, abs=0.01)
+    assert told["cost"] is None, "nobody has set a price"
     page = admin_client.get(reverse("nodes")).content.decode()
     assert "Room reserved for gangs" in page
     assert "kept free for a gang that waits, 4" in page
@@ -72,6 +74,39 @@ def test_rest_and_pages_show_what_is_reserved_and_what_it_costs(two_nodes, admin
     assert [(row["free"], row["kept"]) for row in rows] == [(2, 2), (2, 2)]
     page = admin_client.get(reverse("workload", args=[gang.uid])).content.decode()
     assert "Starts by" in page
+    assert "at today" not in page
+
+
+@pytest.mark.parametrize(
+    ("prices", "cost"),
+    [
+        ({"*": "3"}, "6.00"),
+        ({"*": "3", "h100-sxm": "1.4"}, "2.80"),
+        ({"other": "1"}, None),
+        ({}, None),
+    ],
+    ids=["the price for all", "the flavor's own", "another flavor's", "none"],
+)
+def test_what_is_held_idle_is_told_in_money_wherever_it_is_shown(
+    two_nodes, admin_client, prices, cost
+):
+    for flavor, amount in prices.items():
+        columns = {"unit": "gpu_hour", "subject": flavor, "amount": amount}
+        Price.objects.create(valid_from=NOON - MINUTE, **columns)
+        Price.objects.create(
+            **{**columns, "amount": 99}, valid_from=NOON - 2 * MINUTE, valid_to=NOON - MINUTE
+        )
+    gang = work("datos", "gang", pods=2, gpus=4)
+    run_cycle()
+    two_nodes.shift(30 * MINUTE)  # four GPUs: two GPU-hours
+    told = admin_client.get(f"/api/v1/workloads/{gang.uid}/").json()["reservation"]
+    assert told["cost"] == (cost and {"amount": cost, "currency": "EUR"})
+    (line,) = admin_client.get(reverse("reservations"), {"format": "json"}).json()
+    assert (line["workload"], line["idle_gpu_hours"]) == ("ns-datos/gang", 2.0)
+    assert line["cost"] == cost
+    pages = [reverse("nodes"), reverse("workload", args=[gang.uid])]
+    for page in (admin_client.get(url).content.decode() for url in pages):
+        assert (f"€{cost}" in page) == (cost is not None)
 
 
 @override_settings(STARVATION_TIMEOUT_S="60", RESERVATION_MIN_GPUS="8")

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from gpuplatform.common.problems import Rejected
-from queues.models import ClusterQueue
+from queues.models import ClusterQueue, ResourceFlavor, Topology, TopologyLevel
 from scheduling.cycle import run_cycle
 from scheduling.engine.machines import GPU
 from scheduling.lifecycle import cancel
@@ -336,3 +336,39 @@ def test_a_checkpoint_is_not_unmade_by_an_older_one(clock):
         change_workload(row.uid, earlier, actor=None)
     row.refresh_from_db()
     assert row.last_checkpoint_at == NOON + HOUR
+
+
+# ---- slices ----------------------------------------------------------------------------------
+@pytest.fixture
+def sliced(clock):
+    """Three racks with a node of 3 GPUs and one of 1; twelve pods in slices of 4."""
+    for number, row in enumerate(nodes(6)):
+        row.labels = {**row.labels, "rack": f"r{number // 2}"}
+        row.allocatable = {**row.allocatable, GPU: 1 if number % 2 else 3}
+        row.save()
+    floor = Topology.objects.create(name="floor")
+    TopologyLevel.objects.create(topology=floor, position=0, node_label="rack")
+    ResourceFlavor.objects.update(topology="floor")
+    queue("datos", 24)
+    slices = {"topology_mode": "unconstrained", "slices": [{"level": "rack", "size": 4}]}
+    row = elastic(12, topology=slices)
+    step()
+    return row
+
+
+def test_fewer_pods_are_whole_slices_less(sliced):
+    assert pods(sliced) == {"01": 3, "02": 1, "03": 3, "04": 1, "05": 3, "06": 1}
+    resize(sliced, 8)
+    after = pods(sliced)
+    assert sorted(after.values()) == [1, 1, 3, 3]
+    assert {(int(number) - 1) // 2 for number in after} in ({0, 1}, {0, 2}, {1, 2})
+    step()
+    assert pods(sliced) == after, "the cycle moves nobody"
+
+
+def test_a_size_that_cuts_a_slice_is_refused(sliced):
+    with pytest.raises(Rejected) as refused:
+        resize(sliced, 7)
+    assert [(p.path, p.code) for p in refused.value.problems] == [
+        ("pod_sets[0].count", "SLICES_NOT_WHOLE")
+    ]

@@ -1,0 +1,147 @@
+"""What an admin should look at: promises, drift, nodes; as it is now, and since when."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Sum
+
+from gpuplatform.common import reasons
+from gpuplatform.common.diagnostics import Diagnostic
+from queues.access import Actor
+from queues.models import ResourceFlavor
+from scheduling.engine.drift import Drift, drift
+from scheduling.engine.snapshot import FlavorResource, Snapshot
+from scheduling.engine.terms import DiagnosticCode, Holding
+from scheduling.engine.usage import is_gpu
+from scheduling.models import Alert, Node, Placement, UsageInterval
+from scheduling.readers import (
+    cluster_queue_of,
+    flavor_of,
+    node_of,
+    read_cohorts,
+    read_quotas,
+    read_topologies,
+)
+from scheduling.routes import load_doors
+from scheduling.selectors.promises import identity, promise_findings
+
+NAMED, SHOWN = 5, 50  # nodes that a sentence names, and cleared alerts that a page shows
+ABOUT_QUEUES = frozenset({DiagnosticCode.LENDER_CANNOT_RECLAIM.value})
+
+
+def load_platform(now: datetime) -> Snapshot:
+    """Read queues, quotas, flavors and nodes without any work, in a fixed number of queries."""
+    doors, quotas, topologies = load_doors(), read_quotas(), read_topologies()
+    flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
+    nodes = tuple(node_of(row) for row in Node.objects.all())
+    cohorts = read_cohorts(quotas, doors, flavors, nodes)
+    return Snapshot(
+        now=now.timestamp(),
+        flavors=flavors,
+        topologies=topologies,
+        nodes=nodes,
+        cohorts=cohorts,
+        cluster_queues={
+            name: cluster_queue_of(row, quotas, flavors, topologies, cohorts)
+            for name, row in doors.cluster_queues.items()
+        },
+        workloads=(),
+    )
+
+
+def held_outside() -> dict[FlavorResource, int]:
+    """Return the GPUs that admitted work outside every queue holds now. 1 query."""
+    rows = UsageInterval.objects.filter(ended_at=None, holding=Holding.UNMANAGED).order_by()
+    sums = rows.values("flavor", "resource").annotate(amount=Sum("amount"))
+    return {FlavorResource(row["flavor"], row["resource"]): row["amount"] for row in sums}
+
+
+def current_findings(snapshot: Snapshot) -> list[Diagnostic]:
+    """Return everything that an alert tells, as it is now. 2 queries beside the snapshot."""
+    found = list(promise_findings(snapshot))
+    for column in drift(snapshot, held_outside()):
+        found += _of_drift(column)
+    found += _overcommitted(snapshot)
+    return found
+
+
+def _of_drift(column: Drift) -> Iterator[Diagnostic]:
+    numbers: dict[str, str | int] = {
+        "resource": column.resource,
+        "promised": column.promised,
+        "declared": column.declared,
+        "healthy": column.healthy,
+        "placeable": column.placeable,
+        "unmanaged": column.unmanaged,
+    }
+    subject = f"ResourceFlavor/{column.flavor}"
+    if column.missing:
+        yield Diagnostic("DRIFT", subject, "", {**numbers, "missing": column.missing})
+    if column.unmanaged:
+        yield Diagnostic("UNMANAGED_USE", subject, "", numbers)
+    if column.away:
+        numbers |= {"nodes": len(column.away), "names": ", ".join(column.away[:NAMED])}
+        yield Diagnostic("NODES_NOT_READY", subject, "", numbers)
+
+
+def _overcommitted(snapshot: Snapshot) -> Iterator[Diagnostic]:
+    """Yield the nodes on which more GPUs are placed than they have any more."""
+    placed: Counter[tuple[str, str]] = Counter()
+    rows = Placement.objects.filter(admission__released_at=None).exclude(node="").order_by()
+    for node, count, requests in rows.values_list("node", "count", "requests").iterator():
+        for resource, amount in requests.items():
+            if is_gpu(resource):
+                placed[node, resource] += count * amount
+    offers = {node.name: node for node in snapshot.nodes}
+    for (name, resource), amount in sorted(placed.items()):
+        has = offers[name].allocatable.get(resource, 0) if name in offers else amount
+        if amount > has:
+            numbers: dict[str, str | int] = {"amount": amount, "have": has}
+            numbers["resource"] = resource
+            yield Diagnostic("NODE_OVERCOMMITTED", f"Node/{name}", "", numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertLine:
+    """One alert in words. ``cleared_at`` None: it stands."""
+
+    finding: Diagnostic
+    raised_at: datetime | None
+    cleared_at: datetime | None = None
+
+    @property
+    def chip(self) -> str:
+        """Return the class of its chip."""
+        return "is-bad" if self.finding.severity == reasons.ERROR else "is-warn"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the alert for programs."""
+        at = {"raised_at": self.raised_at, "cleared_at": self.cleared_at}
+        return {**self.finding.as_json(), **at}
+
+
+def alert_lines(findings: Iterable[Diagnostic], actor: Actor) -> list[AlertLine]:
+    """Return what stands now, with since when the platform has known it. 1 query."""
+    since = {
+        (row.code, row.subject, row.key): row.raised_at
+        for row in Alert.objects.filter(cleared_at=None)
+    }
+    return [AlertLine(f, since.get(identity(f))) for f in findings if _seen(f.code, actor)]
+
+
+def cleared_lines(actor: Actor) -> list[AlertLine]:
+    """Return the alerts that ended last, newest first. 1 query."""
+    rows = Alert.objects.filter(cleared_at__isnull=False).order_by("-cleared_at", "-id")[:SHOWN]
+    return [
+        AlertLine(Diagnostic(row.code, row.subject, "", row.facts), row.raised_at, row.cleared_at)
+        for row in rows
+        if _seen(row.code, actor)
+    ]
+
+
+def _seen(code: str, actor: Actor) -> bool:
+    """Return whether a reader may see an alert: none with foreign names."""
+    return actor.sees_everything or code not in ABOUT_QUEUES
