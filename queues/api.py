@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
@@ -38,7 +39,16 @@ from queues.serializers import (
     TopologySerializer,
     as_answer,
 )
-from queues.services import save_cluster_queue, save_cohort, save_flavor, save_topology
+from queues.services import (
+    delete_cluster_queue,
+    delete_cohort,
+    delete_flavor,
+    delete_topology,
+    save_cluster_queue,
+    save_cohort,
+    save_flavor,
+    save_topology,
+)
 
 Row = TypeVar("Row", bound=Versioned)
 
@@ -73,7 +83,7 @@ class _Rows(CheckedView, ABC, Generic[Row]):
     """What lists and single objects of one kind share."""
 
     permission_classes = (HasScope,)
-    scopes: ClassVar[Mapping[str, str]] = {"PUT": "quota:write"}
+    scopes: ClassVar[Mapping[str, str]] = {"PUT": "quota:write", "DELETE": "quota:write"}
 
     @abstractmethod
     def rows(self, actor: Actor) -> QuerySet[Row]:
@@ -102,7 +112,7 @@ class _List(_Rows[Row]):
 
 class _Detail(_Rows[Row]):
     lookup: ClassVar[tuple[str, ...]] = ("name",)
-    parameters = {"PUT": ("dry_run", "reason")}
+    parameters = {"PUT": ("dry_run", "reason"), "DELETE": ("dry_run", "reason")}
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, **names: str) -> Response:
@@ -137,6 +147,23 @@ class _Detail(_Rows[Row]):
             return Response(answer | {"dry_run": True})
         code = status.HTTP_200_OK if found else status.HTTP_201_CREATED
         return Response(answer, code, headers={"ETag": f'"v{row.version}"'})
+
+    def remove(self, request: Request, name: str, delete: Callable[..., None]) -> Response:
+        """Let an editor of quotas delete the object, if nothing needs it any more.
+
+        A dry run decides the same, and keeps it.
+        """
+        actor, only_asked = actor_of(request), is_dry_run(request)
+        found = self.rows(actor).filter(name=name).first()
+        demand_visible(found is not None)
+        demand(actor.may_edit_quota)
+        seen, reason = seen_version(request, actor, found), given_reason(request)
+        with transaction.atomic():
+            delete(name, actor=actor.user, if_version=seen, reason=reason)
+            transaction.set_rollback(only_asked)
+        if only_asked:
+            return Response({"name": name, "dry_run": True})
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     def doubts(self, row: Row) -> list[Diagnostic]:
         """Return what a writer of ``row`` should know: nothing, unless its kind says more."""
@@ -215,6 +242,11 @@ class CohortDetail(_Cohorts, _Detail[Cohort]):
         """Make the cohort be what the body says."""
         return self.write(request, name, Keeper(read_cohort, save_cohort))
 
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the cohort; refused while something needs it."""
+        return self.remove(request, name, delete_cohort)
+
     def doubts(self, row: Cohort) -> list[Diagnostic]:
         """Return whether the parent is no more than a name, and the weight no more than kept."""
         subject = f"Cohort/{row.name}"
@@ -245,6 +277,11 @@ class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
         return self.write(request, name, Keeper(read_cluster_queue, save_cluster_queue))
+
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the queue; refused while something needs it."""
+        return self.remove(request, name, delete_cluster_queue)
 
     def doubts(self, row: ClusterQueue) -> list[Diagnostic]:
         """Return whether the cohort is no more than a name, and the weight no more than kept."""
@@ -297,6 +334,11 @@ class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
         """Make the flavor be what the body says."""
         return self.write(request, name, Keeper(read_flavor, save_flavor))
 
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the flavor; refused while something needs it."""
+        return self.remove(request, name, delete_flavor)
+
 
 class _Topologies:
     def rows(self, actor: Actor) -> QuerySet[Topology]:
@@ -323,3 +365,8 @@ class TopologyDetail(_Topologies, _Detail[Topology]):
     def put(self, request: Request, name: str) -> Response:
         """Make the topology be what the body says."""
         return self.write(request, name, Keeper(read_topology, save_topology))
+
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the topology; refused while something needs it."""
+        return self.remove(request, name, delete_topology)

@@ -53,6 +53,24 @@ class AuditEntry(models.Model):
         return f"{self.actor_name} {self.action} {self.subject}"
 
 
+class AnsweredRequest(models.Model):
+    """A POST that somebody sent under a key, and its answer; ``status`` None: not yet answered."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=128)
+    digest = models.CharField(max_length=64)  # of address and body
+    at = models.DateTimeField(default=clock.now, db_index=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    body = models.JSONField(null=True)
+    headers = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_answer_per_key")]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.status}"
+
+
 class Lease(models.Model):
     """The right to decide, held by one process at a time.
 

@@ -12,6 +12,8 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from gpuplatform.common.once import given_key, once
+
 DEFAULT_LIMIT, MOST = 50, 500
 PAGES = ("cursor", "limit")  # what a list knows
 MOST_SHOWN = 80  # characters of a name that an answer repeats
@@ -66,6 +68,7 @@ class CheckedView(APIView):
     """A REST view that refuses every parameter it does not name.
 
     ``parameters`` are those of each method; ``format`` may be ``json`` where something is read.
+    A POST with an ``Idempotency-Key`` is answered once (``gpuplatform.common.once``).
     """
 
     parameters: ClassVar[Mapping[str, Iterable[str]]] = {}
@@ -78,6 +81,8 @@ class CheckedView(APIView):
         super().initial(request, *args, **kwargs)
         method = "GET" if request.method in SAFE_METHODS else str(request.method)
         check_parameters(request, ("format", *self.parameters.get(method, ())))
+        if key := given_key(request):
+            self.post = once(self.post, key)  # type: ignore[attr-defined]  # asked for next
 
 
 def check_parameters(request: Request, known: Iterable[str]) -> None:

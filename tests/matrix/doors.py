@@ -264,6 +264,7 @@ PAGES = (
         shows=("reason", "description"),
     ),
     door("api/docs/", "/api/docs/", EVERYBODY),
+    door("api/redoc/", "/api/redoc/", EVERYBODY),
 )
 REST_SIGNED_IN = "401 200 200 200 200 200 200"
 REST_OF_DATOS = "401 404 404 200 200 200 200"
