@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import APIException
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,6 +23,8 @@ from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
+from gpuplatform.common.lists import PARAMETERS as LISTS
+from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
 from gpuplatform.common.why import PARAMETER as REASON
@@ -61,6 +65,7 @@ class Keeper(Generic[Row]):
     save: Callable[..., Row]
 
 
+FILE_CHUNK = 500  # rows read at once for a file
 # People leave the quotation marks out; nothing else can be meant.
 _ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
 
@@ -101,13 +106,18 @@ class _Rows(CheckedView, ABC, Generic[Row]):
 class _List(_Rows[Row]):
     pages: ClassVar[type[ByName]] = ByName
     parameters = {"GET": PAGES}
+    renderer_classes = (JSONRenderer, CSVRenderer)
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT})
-    def get(self, request: Request) -> Response:
-        """Return the visible objects, a page at a time."""
+    @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=LISTS)
+    def get(self, request: Request) -> HttpResponseBase:
+        """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()
-        rows = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
-        return pages.get_paginated_response([self.answer(row) for row in rows or []])
+        if wants_csv(request):
+            rows = self.rows(actor_of(request)).order_by(*pages.ordering)
+            found = (self.answer(row) for row in rows.iterator(chunk_size=FILE_CHUNK))
+            return csv_answer(request, request.path.split("/")[-2], found)
+        page = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
+        return pages.get_paginated_response([self.answer(row) for row in page or []])
 
 
 class _Detail(_Rows[Row]):
