@@ -276,6 +276,9 @@ SOURCE_SECRETS = {
     for name, value in os.environ.items()
     if re.fullmatch(r"SOURCE_[A-Z0-9_]+_(TOKEN|USER|PASSWORD|DSN)", name) and value
 }
+# Who may read /metrics: the holder of this token, and these networks (10.0.0.0/8,::1/128).
+METRICS_TOKEN = env("METRICS_TOKEN")
+METRICS_ALLOW = [part.strip() for part in env("METRICS_ALLOW").split(",") if part.strip()]
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 CYCLE_LEASE_S = 10
 # Written by `manage.py demo`: beat then submits a short job now and then.

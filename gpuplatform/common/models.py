@@ -54,13 +54,13 @@ class AuditEntry(models.Model):
 
 
 class AnsweredRequest(models.Model):
-    """A POST that somebody sent under a key, and its answer; ``status`` None: not yet answered."""
+    """A POST that somebody sent under a key, and its answer; ``code`` None: not yet answered."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     key = models.CharField(max_length=128)
     digest = models.CharField(max_length=64)  # of address and body
     at = models.DateTimeField(default=clock.now, db_index=True)
-    status = models.PositiveSmallIntegerField(null=True)
+    code = models.PositiveSmallIntegerField(null=True)  # of HTTP
     body = models.JSONField(null=True)
     headers = models.JSONField(default=dict)
 
@@ -68,7 +68,7 @@ class AnsweredRequest(models.Model):
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_answer_per_key")]
 
     def __str__(self) -> str:
-        return f"{self.key} {self.status}"
+        return f"{self.key} {self.code}"
 
 
 class Lease(models.Model):

@@ -84,7 +84,7 @@ def _first(act: Callable[[], Response], request: Request, key: str, digest: str)
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             transaction.set_rollback(True)
             return response
-        row.status = response.status_code
+        row.code = response.status_code
         row.body = json.loads(JSONRenderer().render(response.data) or "null")
         row.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
         row.save()
@@ -119,11 +119,11 @@ def _be_patient(how_long: str) -> None:
 
 def _again(request: Request, key: str, digest: str) -> Response:
     row = AnsweredRequest.objects.filter(user=_asker(request), key=key).first()
-    if row is None or row.status is None:
+    if row is None or row.code is None:
         raise KeyInUse
     if row.digest != digest:
         raise KeyReused
-    return Response(row.body, row.status, headers={**row.headers, REPLAYED: "true"})
+    return Response(row.body, row.code, headers={**row.headers, REPLAYED: "true"})
 
 
 def _digest(request: Request) -> str:

@@ -112,6 +112,7 @@ PAGES = (
     door("logout/", "/logout/", ONLY_POST),
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
+    door("metrics", "/metrics", "404"),
     door("", "/", SIGNED_IN, allowed=LEDGER),
     door("search/", f"/search/?q={ZEBU[:3]}", SIGNED_IN),
     door("search/", "/search/?q=", SIGNED_IN),
