@@ -78,6 +78,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gpuplatform.common.middleware.RequestIdMiddleware",
+    "gpuplatform.common.middleware.UnchangedMiddleware",
     "gpuplatform.common.threshold.ThresholdMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -205,6 +206,7 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 
 # ---- REST ------------------------------------------------------------------------------------
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
@@ -216,7 +218,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["gpuplatform.common.parsers.StrictJSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "gpuplatform.doors.schema.Schema",
     "EXCEPTION_HANDLER": "gpuplatform.common.http.handle_exception",
 }
 SPECTACULAR_SETTINGS = {
@@ -274,6 +276,9 @@ SOURCE_SECRETS = {
     for name, value in os.environ.items()
     if re.fullmatch(r"SOURCE_[A-Z0-9_]+_(TOKEN|USER|PASSWORD|DSN)", name) and value
 }
+# Who may read /metrics: the holder of this token, and these networks (10.0.0.0/8,::1/128).
+METRICS_TOKEN = env("METRICS_TOKEN")
+METRICS_ALLOW = [part.strip() for part in env("METRICS_ALLOW").split(",") if part.strip()]
 # Where admitted work runs: nowhere (simulated), or on the machines of agents (external).
 CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 # The nodes of an agent of which nothing was heard for so long count as not ready; how often an

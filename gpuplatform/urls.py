@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from gpuplatform.common import health
 from gpuplatform.common.pages import DayConverter, NameConverter
 from gpuplatform.doors import views as doors
+from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.search import search_page
 from queues.signing_in import PatientLogin
 
@@ -21,6 +22,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics, name="metrics"),
     path("api/v1/", include("scheduling.api_urls")),
     path("api/v1/", include("queues.api_urls")),
     path("api/v1/", include("finops.api_urls")),

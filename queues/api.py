@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from django.db import transaction
 from django.db.models import QuerySet
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import status
 from rest_framework.exceptions import APIException
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,6 +23,8 @@ from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
+from gpuplatform.common.lists import PARAMETERS as LISTS
+from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
 from gpuplatform.common.why import PARAMETER as REASON
@@ -38,7 +43,16 @@ from queues.serializers import (
     TopologySerializer,
     as_answer,
 )
-from queues.services import save_cluster_queue, save_cohort, save_flavor, save_topology
+from queues.services import (
+    delete_cluster_queue,
+    delete_cohort,
+    delete_flavor,
+    delete_topology,
+    save_cluster_queue,
+    save_cohort,
+    save_flavor,
+    save_topology,
+)
 
 Row = TypeVar("Row", bound=Versioned)
 
@@ -51,6 +65,7 @@ class Keeper(Generic[Row]):
     save: Callable[..., Row]
 
 
+FILE_CHUNK = 500  # rows read at once for a file
 # People leave the quotation marks out; nothing else can be meant.
 _ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
 
@@ -73,7 +88,7 @@ class _Rows(CheckedView, ABC, Generic[Row]):
     """What lists and single objects of one kind share."""
 
     permission_classes = (HasScope,)
-    scopes: ClassVar[Mapping[str, str]] = {"PUT": "quota:write"}
+    scopes: ClassVar[Mapping[str, str]] = {"PUT": "quota:write", "DELETE": "quota:write"}
 
     @abstractmethod
     def rows(self, actor: Actor) -> QuerySet[Row]:
@@ -91,18 +106,23 @@ class _Rows(CheckedView, ABC, Generic[Row]):
 class _List(_Rows[Row]):
     pages: ClassVar[type[ByName]] = ByName
     parameters = {"GET": PAGES}
+    renderer_classes = (JSONRenderer, CSVRenderer)
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT})
-    def get(self, request: Request) -> Response:
-        """Return the visible objects, a page at a time."""
+    @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=LISTS)
+    def get(self, request: Request) -> HttpResponseBase:
+        """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()
-        rows = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
-        return pages.get_paginated_response([self.answer(row) for row in rows or []])
+        if wants_csv(request):
+            rows = self.rows(actor_of(request)).order_by(*pages.ordering)
+            found = (self.answer(row) for row in rows.iterator(chunk_size=FILE_CHUNK))
+            return csv_answer(request, request.path.split("/")[-2], found)
+        page = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
+        return pages.get_paginated_response([self.answer(row) for row in page or []])
 
 
 class _Detail(_Rows[Row]):
     lookup: ClassVar[tuple[str, ...]] = ("name",)
-    parameters = {"PUT": ("dry_run", "reason")}
+    parameters = {"PUT": ("dry_run", "reason"), "DELETE": ("dry_run", "reason")}
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, **names: str) -> Response:
@@ -137,6 +157,23 @@ class _Detail(_Rows[Row]):
             return Response(answer | {"dry_run": True})
         code = status.HTTP_200_OK if found else status.HTTP_201_CREATED
         return Response(answer, code, headers={"ETag": f'"v{row.version}"'})
+
+    def remove(self, request: Request, name: str, delete: Callable[..., None]) -> Response:
+        """Let an editor of quotas delete the object, if nothing needs it any more.
+
+        A dry run decides the same, and keeps it.
+        """
+        actor, only_asked = actor_of(request), is_dry_run(request)
+        found = self.rows(actor).filter(name=name).first()
+        demand_visible(found is not None)
+        demand(actor.may_edit_quota)
+        seen, reason = seen_version(request, actor, found), given_reason(request)
+        with transaction.atomic():
+            delete(name, actor=actor.user, if_version=seen, reason=reason)
+            transaction.set_rollback(only_asked)
+        if only_asked:
+            return Response({"name": name, "dry_run": True})
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
     def doubts(self, row: Row) -> list[Diagnostic]:
         """Return what a writer of ``row`` should know: nothing, unless its kind says more."""
@@ -215,6 +252,11 @@ class CohortDetail(_Cohorts, _Detail[Cohort]):
         """Make the cohort be what the body says."""
         return self.write(request, name, Keeper(read_cohort, save_cohort))
 
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the cohort; refused while something needs it."""
+        return self.remove(request, name, delete_cohort)
+
     def doubts(self, row: Cohort) -> list[Diagnostic]:
         """Return whether the parent is no more than a name, and the weight no more than kept."""
         subject = f"Cohort/{row.name}"
@@ -245,6 +287,11 @@ class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
         return self.write(request, name, Keeper(read_cluster_queue, save_cluster_queue))
+
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the queue; refused while something needs it."""
+        return self.remove(request, name, delete_cluster_queue)
 
     def doubts(self, row: ClusterQueue) -> list[Diagnostic]:
         """Return whether the cohort is no more than a name, and the weight no more than kept."""
@@ -297,6 +344,11 @@ class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
         """Make the flavor be what the body says."""
         return self.write(request, name, Keeper(read_flavor, save_flavor))
 
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the flavor; refused while something needs it."""
+        return self.remove(request, name, delete_flavor)
+
 
 class _Topologies:
     def rows(self, actor: Actor) -> QuerySet[Topology]:
@@ -323,3 +375,8 @@ class TopologyDetail(_Topologies, _Detail[Topology]):
     def put(self, request: Request, name: str) -> Response:
         """Make the topology be what the body says."""
         return self.write(request, name, Keeper(read_topology, save_topology))
+
+    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    def delete(self, request: Request, name: str) -> Response:
+        """Delete the topology; refused while something needs it."""
+        return self.remove(request, name, delete_topology)

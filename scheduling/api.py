@@ -1,18 +1,22 @@
 """REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
+from itertools import islice
+from typing import Any, TypeVar
 from uuid import UUID
 
 import django_filters
 from django.db.models import Prefetch, QuerySet
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, get_object_or_404
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -21,6 +25,8 @@ from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
+from gpuplatform.common.lists import PARAMETERS as LISTS
+from gpuplatform.common.lists import CSVRenderer, chosen_ordering, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.why import PARAMETER as REASON
@@ -29,6 +35,7 @@ from queues.access import HasScope, actor_of, demand, visible
 from scheduling.engine.terms import Status
 from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.models import Node, Workload, WorkloadEvent
+from scheduling.node_serializers import NodeChangeInput, NodeSerializer
 from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
@@ -41,8 +48,6 @@ from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
-    NodeChangeInput,
-    NodeSerializer,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
@@ -58,6 +63,9 @@ from scheduling.services import (
 from scheduling.specs import NodeRemoval
 from scheduling.switching import change
 from scheduling.workload_body import read_change, read_node_change, read_workload
+
+CHUNK = 500  # rows read at once for a file
+Row = TypeVar("Row")
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
@@ -90,7 +98,34 @@ class NodeFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
         fields: tuple[str, ...] = ()
 
 
-class WorkloadsView(CheckedView, ListAPIView[Workload]):
+class _AsFile(CheckedView):
+    """A list that is a file as well; stands before DRF's view of lists."""
+
+    renderer_classes = (JSONRenderer, CSVRenderer)
+    orderings: tuple[str, ...] = ()
+
+    def file(self, request: Request) -> HttpResponseBase:
+        """Return all rows of the filter, 500 at a time."""
+        view: Any = self
+        rows = view.filter_queryset(view.get_queryset())
+        order = chosen_ordering(request, self.orderings)
+        rows = rows.order_by(*filter(None, (order, *view.pagination_class.ordering)))
+        found = (
+            shown
+            for chunk in batched(rows.iterator(chunk_size=CHUNK))
+            for shown in view.get_serializer(chunk, many=True).data
+        )
+        return csv_answer(request, request.path.split("/")[-2], found)
+
+
+def batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """Yield rows in lists of up to 500."""
+    left = iter(rows)
+    while chunk := list(islice(left, CHUNK)):
+        yield chunk
+
+
+class WorkloadsView(_AsFile, ListAPIView[Workload]):
     """``/api/v1/workloads/``: the visible workloads, and the way to submit one."""
 
     parser_classes = (StrictJSONParser,)
@@ -102,6 +137,7 @@ class WorkloadsView(CheckedView, ListAPIView[Workload]):
     filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
     filterset_class = WorkloadFilter
     queryset = Workload.objects.select_related("team")
+    orderings = ("created_at", "name", "namespace", "priority", "gpus", "status")
 
     def get_queryset(self) -> QuerySet[Workload]:
         """Return the rows that the actor sees."""
@@ -112,15 +148,16 @@ class WorkloadsView(CheckedView, ListAPIView[Workload]):
         actor = actor_of(self.request)
         return {**super().get_serializer_context(), "discretion": Discretion(actor)}
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Return one page, newest first."""
+    @extend_schema(parameters=LISTS)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a file is no Response
+        """Return one page, newest first, or all rows as a file."""
         known = [status.value for status in Status]
         for name in ("status", "state"):
             asked = request.query_params.get(name, "")
             if asked and not set(asked.split(",")) <= set(known):
                 words = _("There is no such status; known are {known}.")
                 raise ValidationError({name: [words.format(known=", ".join(known))]})
-        return super().get(request, *args, **kwargs)
+        return self.file(request) if wants_csv(request) else super().get(request, *args, **kwargs)
 
     @extend_schema(
         request=WorkloadInput, responses={201: WorkloadSerializer}, parameters=[DRY_RUN]
@@ -179,7 +216,7 @@ class WorkloadView(CheckedView):
 
 
 @extend_schema(responses=NodeSerializer(many=True))
-class NodesView(CheckedView, ListAPIView[Node]):
+class NodesView(_AsFile, ListAPIView[Node]):
     """``/api/v1/nodes/``: machines; everybody who is signed in sees them."""
 
     permission_classes = (HasScope,)
@@ -195,11 +232,12 @@ class NodesView(CheckedView, ListAPIView[Node]):
         names = [row.name for row in args[0]] if args else []
         return super().get_serializer(*args, **kwargs, context=_use_of(self.request, names))
 
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """Return one page, by name."""
+    @extend_schema(parameters=LISTS)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a file is no Response
+        """Return one page, by name, or all rows as a file."""
         for name in ("ready", "schedulable"):
             truth(request, name)
-        return super().get(request, *args, **kwargs)
+        return self.file(request) if wants_csv(request) else super().get(request, *args, **kwargs)
 
 
 class NodeView(CheckedView):

@@ -13,14 +13,12 @@ from scheduling.models import (
     AdmissionCheck,
     CheckState,
     MemberEnd,
-    Node,
     Placement,
     PodSet,
     Workload,
     WorkloadEvent,
 )
 from scheduling.selectors.discretion import Discretion
-from scheduling.selectors.nodes import NodeRow
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 
@@ -261,68 +259,3 @@ class WorkloadSerializer(WorkloadRowSerializer):
             admission__workload=row, admission__released_at=None, admission__is_part=False
         )
         return PlacementSerializer(held, many=True).data
-
-
-class NodeSerializer(serializers.ModelSerializer[Node]):
-    """A machine, as its cluster last reported it; amounts in canonical units.
-
-    ``context["rows"]`` is what ``node_rows`` says of it, by name.
-    """
-
-    flavor = serializers.SerializerMethodField()
-    state = serializers.SerializerMethodField()
-    gpus = serializers.SerializerMethodField()
-    gpus_used = serializers.SerializerMethodField()
-    gpus_free = serializers.SerializerMethodField()
-
-    class Meta:
-        model = Node
-        fields = (
-            "name",
-            "flavor",
-            "state",
-            "gpus",
-            "gpus_used",
-            "gpus_free",
-            "labels",
-            "annotations",
-            "taints",
-            "capacity",
-            "allocatable",
-            "ready",
-            "schedulable",
-            "draining",
-            "version",
-        )
-
-    def _row(self, node: Node) -> NodeRow:
-        rows: dict[str, NodeRow] = self.context["rows"]
-        return rows[node.name]
-
-    def get_flavor(self, node: Node) -> str:
-        """Return the flavor that it belongs to, "" without one."""
-        return self._row(node).flavor
-
-    def get_state(self, node: Node) -> str:
-        """Return ``ready``, ``cordoned`` or ``not ready``."""
-        return self._row(node).state
-
-    def get_gpus(self, node: Node) -> int:
-        """Return how many GPUs it offers."""
-        return self._row(node).gpus
-
-    def get_gpus_used(self, node: Node) -> int:
-        """Return how many of them somebody holds, by the platform or beside it."""
-        return self._row(node).used
-
-    def get_gpus_free(self, node: Node) -> int:
-        """Return how many may be placed now: none of a machine that is cordoned or not ready."""
-        return self._row(node).free
-
-
-class NodeChangeInput(serializers.Serializer[Any]):
-    """What changes of a machine: whether new pods may come."""
-
-    schedulable = serializers.BooleanField()
-    drain = serializers.BooleanField(required=False)
-    reason = serializers.CharField(max_length=500, required=False)

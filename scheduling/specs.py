@@ -127,6 +127,7 @@ class WorkloadChange:
     last_checkpoint_at: datetime | None = None
     active: bool | None = None
     gates: tuple[str, ...] | None = None
+    priority: int | None = None
     reason: str = ""
 
     @property

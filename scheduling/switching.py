@@ -39,6 +39,8 @@ def change(uid: UUID | str, asked: WorkloadChange, *, actor: User | None) -> Wor
             row = change_workload(uid, asked, actor=actor, reason=asked.reason)
         if asked.gates is not None:
             row = open_gates(uid, asked.gates, actor=actor, reason=asked.reason)
+        if asked.priority is not None:
+            row = set_priority(uid, asked.priority, actor=actor, reason=asked.reason)
         if asked.active is not None:
             row = set_active(uid, asked.active, actor=actor, reason=asked.reason)
     return row
@@ -88,6 +90,32 @@ def open_gates(
     opened = [gate for gate in before if gate not in left]
     lifecycle.tell(row, "gate_opened", at=clock.now(), facts={"gates": ", ".join(opened)})
     _note(row, "gate_opened", actor, reason)
+    return row
+
+
+@transaction.atomic
+def set_priority(
+    uid: UUID | str, priority: int, *, actor: User | None, reason: str = ""
+) -> Workload:
+    """Give a live workload another priority: its place in the queue, and whom it may evict.
+
+    Its priority class, which said so until now, no longer does.
+
+    Raises:
+        Rejected: it is not there, or has ended.
+    """
+    row = _locked(uid)
+    if row.status == Status.FINISHED:
+        refuse([_problem("priority", "NOT_ACTIVE", workload=str(row))])
+    if row.priority == priority:
+        return row
+    before, columns = row.priority, {"priority": priority, "priority_class": ""}
+    changed = Workload.objects.filter(pk=row.pk, version=row.version)
+    _written(changed.update(version=F("version") + 1, **columns) == 1)
+    row.version, row.priority, row.priority_class = row.version + 1, priority, ""
+    facts = {"before": before, "priority": priority}
+    lifecycle.tell(row, "priority_changed", at=clock.now(), facts=facts)
+    _note(row, "priority_changed", actor, reason)
     return row
 
 
@@ -168,7 +196,8 @@ def _note(row: Workload, verb: str, actor: User | None, reason: str) -> None:
         actor,
         f"workload.{verb}",
         ("Workload", f"{row.namespace}/{row.name}"),
-        after={"uid": str(row.uid), "status": row.status, "gates": row.gates},
+        after={"uid": str(row.uid), "status": row.status, "gates": row.gates}
+        | ({"priority": row.priority} if verb == "priority_changed" else {}),
         reason=reason,
         team=row.team.name if row.team else "",
     )

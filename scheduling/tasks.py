@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 
 from gpuplatform.common import clock
 from gpuplatform.common.models import Change
+from gpuplatform.common.once import forget_old_answers
 from scheduling import retention
 from scheduling import watch as alerts
 from scheduling.models import Cycle
@@ -47,6 +48,7 @@ def prune() -> None:
     _older_than(settings.CYCLES_KEPT, Cycle.objects.all()).delete()
     decided = Cycle.objects.filter(snapshot__isnull=False)
     _older_than(EVIDENCE_KEPT, decided).update(snapshot=None, plan=None)
+    forget_old_answers()
     Change.objects.filter(at__lt=clock.now() - CHANGES_KEPT).delete()
 
 

@@ -87,6 +87,7 @@ def read_change(body: Any) -> WorkloadChange:
         tuple(dict.fromkeys(fields.texts("admission_gates")))
         if "admission_gates" in fields
         else None,
+        fields.integer("priority", minimum=INT32_MIN, maximum=INT32_MAX),
         fields.text("reason")[:REASON_LENGTH],
     )
     fields.close()

@@ -6,6 +6,7 @@ where another program reads. ``-o`` asks for a form by name, and gets it whereve
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,9 @@ def _cells(rows: Sequence[Row], columns: Sequence[Column], form: Format) -> None
 
 
 def _table(columns: Sequence[Column], cells: Iterable[Sequence[str]]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        box=None, pad_edge=False, header_style="" if os.environ.get("NO_COLOR") else "bold"
+    )
     for each in columns:
         table.add_column(each.heading, justify="right" if each.right else "left")
     for line in cells:

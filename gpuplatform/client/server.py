@@ -18,6 +18,7 @@ from gpuplatform.client.failures import Exit, Failed, of_problem
 ROOT = "/api/v1/"
 TIMEOUT = httpx.Timeout(60, connect=10)
 TRIES = 3
+PAGE = 500  # rows of a list at once
 PATIENCE_S = 10.0  # a server that asks for more is told on
 BUSY = (429, 503)
 YAML = "application/yaml"
@@ -43,7 +44,7 @@ class Server:
 
     def rows(self, path: str, **parameters: object) -> Iterator[dict[str, Any]]:
         """Yield all rows of a list, page by page."""
-        answer = self.get(path, **{"limit": 500, **parameters})
+        answer = self.get(path, **{"limit": PAGE, **parameters})
         while True:
             rows: list[dict[str, Any]] = answer if isinstance(answer, list) else answer["results"]
             yield from rows

@@ -28,6 +28,7 @@ VERBS: Mapping[str, str | Promise] = {
     "deactivated": _("%(noun)s deactivated"),
     "reactivated": _("%(noun)s reactivated"),
     "gate_opened": _("%(noun)s: gate opened"),
+    "priority_changed": _("%(noun)s: priority changed"),
     "check_answered": _("%(noun)s: admission check answered"),
     "drained": _("%(noun)s drained"),
     "cordoned": _("%(noun)s cordoned"),

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.http import ConditionalGetMiddleware
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -14,6 +16,27 @@ _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 def current_request_id() -> str:
     """Return the id of the request being answered, or ""."""
     return _request_id.get()
+
+
+PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
+
+
+class UnchangedMiddleware(ConditionalGetMiddleware):
+    """Answer 304 over REST where the caller has what would be answered (``If-None-Match``).
+
+    Objects with a version have it as their ETag, anything else a digest of what is answered.
+    What is answered over REST belongs to who asked: nobody between may keep it.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Return the answer, or that it has not changed."""
+        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        if not request.path.startswith("/api/v1/"):
+            return response
+        response.headers.setdefault("Cache-Control", "private, no-cache")
+        return super().process_response(request, response)
 
 
 class RequestIdMiddleware:

@@ -53,6 +53,24 @@ class AuditEntry(models.Model):
         return f"{self.actor_name} {self.action} {self.subject}"
 
 
+class AnsweredRequest(models.Model):
+    """A POST that somebody sent under a key, and its answer; ``code`` None: not yet answered."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    key = models.CharField(max_length=128)
+    digest = models.CharField(max_length=64)  # of address and body
+    at = models.DateTimeField(default=clock.now, db_index=True)
+    code = models.PositiveSmallIntegerField(null=True)  # of HTTP
+    body = models.JSONField(null=True)
+    headers = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_answer_per_key")]
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.code}"
+
+
 class Lease(models.Model):
     """The right to decide, held by one process at a time.
 

@@ -5,15 +5,20 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gpuplatform.common.lists import LISTED, chosen_ordering, narrow, wants_count
+from gpuplatform.common.once import given_key, once
+
 DEFAULT_LIMIT, MOST = 50, 500
-PAGES = ("cursor", "limit")  # what a list knows
+PAGES = ("cursor", "limit", *LISTED)  # what a list knows
 MOST_SHOWN = 80  # characters of a name that an answer repeats
 TRUTHS = {"true": True, "false": False}
 
@@ -25,6 +30,33 @@ class NewestFirst(CursorPagination):
     page_size = DEFAULT_LIMIT
     page_size_query_param = "limit"
     max_page_size = MOST
+
+    total: int | None = None  # where it was asked for
+
+    def paginate_queryset(
+        self, queryset: Any, request: Request, view: APIView | None = None
+    ) -> Any:
+        """Return the rows of the page; count them all where that is asked for."""
+        self.total = queryset.count() if wants_count(request) else None
+        return super().paginate_queryset(queryset, request, view)
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """Return the page with the links to its neighbours."""
+        response = super().get_paginated_response(data)
+        if self.total is not None:
+            response.data["count"] = self.total
+        return response
+
+    def get_ordering(
+        self, request: Request, queryset: QuerySet[Any], view: Any
+    ) -> tuple[str, ...]:
+        """Return the order that was asked for, with a last key that leaves no tie."""
+        del queryset
+        known: tuple[str, ...] = getattr(view, "orderings", ()) or (self.ordering[0].lstrip("-"),)
+        asked = chosen_ordering(request, known)
+        usual = tuple(self.ordering)
+        own = asked.removeprefix("-")
+        return (asked, *(k for k in usual if k.removeprefix("-") != own)) if asked else usual
 
     def decode_cursor(self, request: Request) -> Cursor | None:
         """Return where the page begins.
@@ -66,6 +98,7 @@ class CheckedView(APIView):
     """A REST view that refuses every parameter it does not name.
 
     ``parameters`` are those of each method; ``format`` may be ``json`` where something is read.
+    A POST with an ``Idempotency-Key`` is answered once (``gpuplatform.common.once``).
     """
 
     parameters: ClassVar[Mapping[str, Iterable[str]]] = {}
@@ -73,11 +106,24 @@ class CheckedView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the parameters once it is known that somebody may ask at all."""
         wanted = request.query_params.get("format")
-        if wanted is not None and (request.method not in SAFE_METHODS or wanted != "json"):
+        known = {renderer.format for renderer in self.renderer_classes}
+        if wanted is not None and (request.method not in SAFE_METHODS or wanted not in known):
             raise ValidationError({"format": [_("There is no such format here.")]})
         super().initial(request, *args, **kwargs)
         method = "GET" if request.method in SAFE_METHODS else str(request.method)
         check_parameters(request, ("format", *self.parameters.get(method, ())))
+        if key := given_key(request):
+            handler: Any = getattr(self, "post")  # noqa: B009  # of the view below this class
+            self.post = once(handler, key)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        """Leave out the fields that a reader of a list does not want."""
+        if isinstance(response, Response) and not response.exception:
+            try:
+                narrow(request, response)
+            except ValidationError as error:
+                response = self.handle_exception(error)
+        return super().finalize_response(request, response, *args, **kwargs)
 
 
 def check_parameters(request: Request, known: Iterable[str]) -> None:

@@ -120,6 +120,8 @@ PROTOCOL: dict[str, Reason] = _all(
         "not_authenticated": _("Nobody is signed in."),
         "parse_error": _("The body is not JSON."),
         "permission_denied": _("This is not allowed to you."),
+        "key_in_use": _("A request with this key is being answered; ask again in a moment."),
+        "key_reused": _("This key stands for another request; each request needs its own."),
         "precondition_required": _("A change must say which version was seen."),
         "unsupported_media_type": _("The body is of a type that is not read here."),
     }

@@ -1,7 +1,11 @@
 """Addresses of manifests, of the REST schema and its reader, and of what is not there."""
 
 from django.urls import URLPattern, path, re_path
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import (
+    SpectacularJSONAPIView,
+    SpectacularRedocView,
+    SpectacularSwaggerSplitView,
+)
 from rest_framework.permissions import AllowAny
 
 from gpuplatform.doors.api import ManifestsView, UnknownAddress
@@ -17,6 +21,15 @@ urlpatterns: list[URLPattern] = [
         "api/docs/",
         SpectacularSwaggerSplitView.as_view(url_name="api-schema", permission_classes=[AllowAny]),
         name="api-docs",
+    ),
+    path(
+        "api/redoc/",
+        SpectacularRedocView.as_view(
+            url_name="api-schema",
+            permission_classes=[AllowAny],
+            template_name="doors/redoc.html",
+        ),
+        name="api-redoc",
     ),
     re_path(r"^api/", UnknownAddress.as_view()),
 ]

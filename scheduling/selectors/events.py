@@ -63,6 +63,7 @@ def event_line(event: WorkloadEvent, actor: Actor) -> EventLine:
         "reservation_dropped": gettext("Lost what was reserved"),
         "check_answered": gettext("Admission check answered"),
         "gate_opened": gettext("Gate opened"),
+        "priority_changed": gettext("Priority changed"),
         "restarted": gettext("Restarted in place"),
         "member_failed": gettext("A pod failed"),
         "member_lost": gettext("A pod was taken away"),
@@ -88,6 +89,9 @@ def _because(event: WorkloadEvent) -> str:
 
 def _numbers(event: WorkloadEvent) -> str:
     facts, parts = event.facts, []
+    if event.kind == "priority_changed":
+        words = gettext("From %(before)s to %(priority)s.")
+        parts.append(words % {"before": facts["before"], "priority": facts["priority"]})
     amount = facts.get("gpus") or facts.get("amount")
     if isinstance(amount, int):
         words = ngettext("%(n)d GPU", "%(n)d GPUs", amount) % {"n": amount}

@@ -117,6 +117,7 @@ PAGES = (
     door("logout/", "/logout/", ONLY_POST),
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
+    door("metrics", "/metrics", "404"),
     door("", "/", SIGNED_IN, allowed=LEDGER),
     door("search/", f"/search/?q={ZEBU[:3]}", SIGNED_IN),
     door("search/", "/search/?q=", SIGNED_IN),
@@ -276,6 +277,7 @@ PAGES = (
         shows=("reason", "description"),
     ),
     door("api/docs/", "/api/docs/", EVERYBODY),
+    door("api/redoc/", "/api/redoc/", EVERYBODY),
 )
 REST_SIGNED_IN = "401 200 200 200 200 200 200"
 REST_OF_DATOS = "401 404 404 200 200 200 200"
@@ -352,6 +354,8 @@ REST = (
     door(f"{API}flavors/", "/api/v1/flavors/", REST_SIGNED_IN),
     door(f"{API}flavors/<name>/", "/api/v1/flavors/h100-sxm/", REST_SIGNED_IN),
     door(f"{API}nodes/<name>/", f"/api/v1/nodes/{NODE}/", REST_SIGNED_IN),
+    door(f"{API}whoami/", "/api/v1/whoami/", REST_SIGNED_IN),
+    door(f"{API}availability/", "/api/v1/availability/", REST_SIGNED_IN, shows=("queue",)),
     door(f"{API}alerts/", "/api/v1/alerts/", REST_SIGNED_IN),
     door(f"{API}fragments/", "/api/v1/fragments/", REST_SIGNED_IN),
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),

@@ -24,7 +24,7 @@ FEW, MANY = 3, 30
 # What may cost more, and why: each reads the whole snapshot, which is 15 queries however large.
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
 SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
-SNAPSHOT_PAGES += ("/api/v1/alerts/",)
+SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
 STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
@@ -72,6 +72,8 @@ LISTS = {
     "/api/v1/flavors/": ("",),
     "/api/v1/fragments/": ("",),
     "/api/v1/alerts/": ("",),
+    "/api/v1/availability/": ("",),
+    "/api/v1/whoami/": ("",),
     "/api/v1/topologies/": ("",),
     "/api/v1/prices/": ("",),
     f"/api/v1/bills/{MONTH}/": ("",),

@@ -1,0 +1,145 @@
+"""``Idempotency-Key``: a POST that is sent again, because its answer was lost, counts once.
+
+The key and the answer are rows of the transaction in which the request takes effect, so either
+all three are there or none (``product.md`` 2.1). What was refused changed nothing and is not
+kept: the same key may try again.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any
+
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.utils.translation import gettext_lazy as _
+from rest_framework.exceptions import APIException, ValidationError
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gpuplatform.common import clock
+from gpuplatform.common.models import AnsweredRequest
+
+HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
+LONGEST = 128
+KEPT = timedelta(hours=24)
+PATIENCE_MS = 5_000  # that a second request waits for the first one
+KEPT_HEADERS = ("Location", "ETag")
+Act = Callable[..., Response]
+
+
+class KeyInUse(APIException):
+    """A request with this key is being answered right now."""
+
+    status_code = HTTPStatus.CONFLICT
+    default_detail = _("A request with this key is being answered; ask again in a moment.")
+    default_code = "key_in_use"
+
+
+class KeyReused(APIException):
+    """The key stands for another request."""
+
+    status_code = HTTPStatus.UNPROCESSABLE_ENTITY
+    default_detail = _("This key stands for another request; each request needs its own.")
+    default_code = "key_reused"
+
+
+def given_key(request: Request) -> str:
+    """Return the key of a POST, "" without one.
+
+    Raises:
+        ValidationError: it is too long, or no plain text.
+    """
+    key = request.headers.get(HEADER, "") if request.method == "POST" else ""
+    if len(key) > LONGEST or not key.isascii() or not key.isprintable():
+        words = _("A key has at most {most} printable ASCII characters.").format(most=LONGEST)
+        raise ValidationError({HEADER: [words]})
+    return key
+
+
+def once(act: Act, key: str) -> Act:
+    """Return ``act``, a handler of REST, so that what it does under ``key`` is done once."""
+
+    def answered(request: Request, *args: Any, **kwargs: Any) -> Response:
+        digest = _digest(request)
+        _forget_old(request, key)
+        try:
+            return _first(lambda: act(request, *args, **kwargs), request, key, digest)
+        except _Known:
+            return _again(request, key, digest)
+
+    return answered
+
+
+class _Known(Exception):
+    """The key is there already."""
+
+
+def _first(act: Callable[[], Response], request: Request, key: str, digest: str) -> Response:
+    with transaction.atomic():
+        row = _claim(request, key, digest)
+        response = act()
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            transaction.set_rollback(True)
+            return response
+        row.code = response.status_code
+        row.body = json.loads(JSONRenderer().render(response.data) or "null")
+        row.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
+        row.save()
+    return response
+
+
+def _claim(request: Request, key: str, digest: str) -> AnsweredRequest:
+    """Write the key down; where another does so at this moment, wait for it, but not long."""
+    try:
+        with transaction.atomic():
+            _be_patient(f"{PATIENCE_MS}ms")
+            row = AnsweredRequest.objects.create(user=_asker(request), key=key, digest=digest)
+            _be_patient("0")
+            return row
+    except IntegrityError:
+        raise _Known from None
+    except OperationalError as error:
+        raise KeyInUse from error
+
+
+def _asker(request: Request) -> Any:
+    """Return who asks: somebody, since a view's permissions were looked at before."""
+    return request.user
+
+
+def _be_patient(how_long: str) -> None:
+    """Bound how long PostgreSQL waits for a lock; SQLite's one bound holds for all."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [how_long])
+
+
+def _again(request: Request, key: str, digest: str) -> Response:
+    row = AnsweredRequest.objects.filter(user=_asker(request), key=key).first()
+    if row is None or row.code is None:
+        raise KeyInUse
+    if row.digest != digest:
+        raise KeyReused
+    return Response(row.body, row.code, headers={**row.headers, REPLAYED: "true"})
+
+
+def _digest(request: Request) -> str:
+    """Return what tells a request from others with the same key."""
+    plain = request._request  # noqa: SLF001  # the body as it came
+    told = [plain.get_full_path(), plain.content_type or ""]
+    head = "\n".join(told).encode()
+    return hashlib.sha256(head + b"\n\n" + plain.body).hexdigest()
+
+
+def _forget_old(request: Request, key: str) -> None:
+    old = AnsweredRequest.objects.filter(user=_asker(request), key=key, at__lt=clock.now() - KEPT)
+    if old.exists():
+        old.delete()
+
+
+def forget_old_answers() -> None:
+    """Forget the answers whose time is over; a periodic task calls this."""
+    AnsweredRequest.objects.filter(at__lt=clock.now() - KEPT).delete()

@@ -1,0 +1,73 @@
+"""How machines look in JSON."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from scheduling.models import Node
+from scheduling.selectors.nodes import NodeRow
+
+
+class NodeSerializer(serializers.ModelSerializer[Node]):
+    """A machine, as its cluster last reported it; amounts in canonical units.
+
+    ``context["rows"]`` is what ``node_rows`` says of it, by name.
+    """
+
+    flavor = serializers.SerializerMethodField()
+    state = serializers.SerializerMethodField()
+    gpus = serializers.SerializerMethodField()
+    gpus_used = serializers.SerializerMethodField()
+    gpus_free = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Node
+        fields = (
+            "name",
+            "flavor",
+            "state",
+            "gpus",
+            "gpus_used",
+            "gpus_free",
+            "labels",
+            "annotations",
+            "taints",
+            "capacity",
+            "allocatable",
+            "ready",
+            "schedulable",
+            "draining",
+            "version",
+        )
+
+    def _row(self, node: Node) -> NodeRow:
+        rows: dict[str, NodeRow] = self.context["rows"]
+        return rows[node.name]
+
+    def get_flavor(self, node: Node) -> str:
+        """Return the flavor that it belongs to, "" without one."""
+        return self._row(node).flavor
+
+    def get_state(self, node: Node) -> str:
+        """Return ``ready``, ``cordoned`` or ``not ready``."""
+        return self._row(node).state
+
+    def get_gpus(self, node: Node) -> int:
+        """Return how many GPUs it offers."""
+        return self._row(node).gpus
+
+    def get_gpus_used(self, node: Node) -> int:
+        """Return how many of them somebody holds, by the platform or beside it."""
+        return self._row(node).used
+
+    def get_gpus_free(self, node: Node) -> int:
+        """Return how many may be placed now: none of a machine that is cordoned or not ready."""
+        return self._row(node).free
+
+
+class NodeChangeInput(serializers.Serializer[Any]):
+    """What changes of a machine: whether new pods may come."""
+
+    schedulable = serializers.BooleanField()
+    drain = serializers.BooleanField(required=False)
+    reason = serializers.CharField(max_length=500, required=False)
