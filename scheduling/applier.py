@@ -12,11 +12,12 @@ from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import Status
+from scheduling.jsontexts import as_text
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 from scheduling.moves import Line, Move
 from scheduling.resizing import granted_gpus, grow, resize
-from scheduling.works import NO_GROWTH, Face, Held, as_text
+from scheduling.works import NO_GROWTH, Face, Held
 
 NOTHING_TOLD = ("", "[]", None)
 PLACEMENT = (
@@ -120,7 +121,7 @@ class _Application:
             "gpus": lines.gpus_in(known, decision.assignments),
             "nodes": len(nodes),
             "borrows": dict(decision.borrows),
-            **_part_of(known, decision.assignments),
+            **lines.part_of(known, decision.assignments),
             **self._held_idle(decision.workload),
         }
         gpus = granted_gpus(known, decision.assignments)
@@ -179,7 +180,7 @@ class _Application:
     def _tell_taken(self, workload: Face, preemptor: Face | None, decision: Shrink) -> None:
         now, right = self._world.now, decision.right.value if decision.right else ""
         pods = sum(one.count for one in decision.pods)
-        facts = {"taken": pods, "right": right, **_lost(decision)}
+        facts = {"taken": pods, "right": right, **lines.lost_by(decision)}
         reason, by = decision.reason.value, preemptor.uid if preemptor else None
         self._lines.append(Line(workload.uid, now, "surplus_taken", reason, facts, by))
         if preemptor is not None:
@@ -280,7 +281,7 @@ class _Application:
     def _evict(self, row: Workload, face: Face, decision: Evict) -> bool:
         now, preemptor = self._world.now, self._face(decision.preemptor)
         right, gpus = decision.right.value if decision.right else "", {"gpus": face.gpus}
-        facts = {"right": right, **gpus, **_lost(decision), **lines.goes_to(decision)}
+        facts = {"right": right, **gpus, **lines.lost_by(decision), **lines.goes_to(decision)}
         by = Workload(uid=preemptor.uid) if preemptor else None
         if row.version != face.version or not lifecycle.evict(
             row, decision.reason, at=now, facts=facts, other=by
@@ -351,19 +352,6 @@ class _Application:
             return False
         face.follow_row(row)
         return True
-
-
-def _lost(decision: Evict | Shrink) -> dict[str, float]:
-    """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
-    lost = round(decision.lost_gpu_hours, 1)
-    return {"lost_gpu_hours": lost} if lost else {}
-
-
-def _part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
-    """Return how many pods of how many start, where not all do (``admission.md`` K36)."""
-    pods = sum(assignment.count for assignment in assignments)
-    asked = sum(pod_set.count for pod_set in known.pod_sets)
-    return {} if pods == asked else {"pods": pods, "of_pods": asked}
 
 
 def _placements(

@@ -109,3 +109,16 @@ def _run(index: int, name: str) -> tuple[str, int, int]:
     if match is None:
         return name, 0, 0
     return match["stem"], len(match["number"]), int(match["number"]) - index
+
+
+def lost_by(decision: Evict | Shrink) -> dict[str, float]:
+    """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
+    lost = round(decision.lost_gpu_hours, 1)
+    return {"lost_gpu_hours": lost} if lost else {}
+
+
+def part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
+    """Return how many pods of how many start, where not all do (``admission.md`` K36)."""
+    pods = sum(assignment.count for assignment in assignments)
+    asked = sum(pod_set.count for pod_set in known.pod_sets)
+    return {} if pods == asked else {"pods": pods, "of_pods": asked}

@@ -1,7 +1,6 @@
 """What the cluster reports becomes rows: gangs start, end, and give back what they held."""
 
 import logging
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,20 +9,19 @@ from operator import attrgetter, itemgetter
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import QuerySet
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.wakeup import note_changes, request_cycle, wake
 from scheduling import agents, lifecycle, meter, moves, persist, upkeep
 from scheduling.backends import backend_at
-from scheduling.backends.base import Gang, PlacedPods, Sighting
-from scheduling.backends.simulated import PREFIX
+from scheduling.backends.base import Gang, Sighting
+from scheduling.desired import gangs_of, open_admissions, read_open
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.terms import Outcome, Status
 from scheduling.kept import trees_of
 from scheduling.loader import Loaded, load
 from scheduling.members import End, MemberEnd
-from scheduling.models import Admission, Node, Placement
+from scheduling.models import Admission, Node
 from scheduling.models import MemberEnd as EndRow
 from scheduling.moves import Line, Move
 
@@ -85,56 +83,10 @@ def reconcile(now: datetime | None = None, holder: str | None = None) -> Reconci
 
 
 # ---- what there is -----------------------------------------------------------------------------
-def desired_gangs() -> tuple[Gang, ...]:
-    """Return what should stand in the cluster, in two queries."""
-    return tuple(_gangs(*_read()).values())
-
-
-def _read() -> tuple[list[Admission], list[Placement]]:
-    return list(_open_admissions()), list(Placement.objects.filter(admission__released_at=None))
-
-
-def _gangs(rows: Iterable[Admission], placements: Iterable[Placement]) -> dict[int, Gang]:
-    """Return the gangs that the cluster should know; what is only reserved is none."""
-    rows, placed = list(rows), defaultdict[int, list[PlacedPods]](list)
-    for row in placements:
-        placed[row.admission_id].append(PlacedPods(row.pod_set, row.node, row.count))
-    whole = {row.workload_id: row.pk for row in rows if not row.is_part}
-    return {
-        row.pk: Gang(
-            admission=row.pk,
-            workload=str(row.workload_id),
-            admitted_at=row.admitted_at,
-            pods=tuple(placed[row.pk]),
-            started_at=row.started_at,
-            evicted_at=row.evicted_at,
-            expected_duration_s=row.workload.expected_duration_s,
-            attempt=row.attempt,
-            begun_at=row.begun_at,
-            grace_s=row.workload.grace_s,
-            part_of=whole.get(row.workload_id) if row.is_part else None,
-            unready_since=row.unready_since,
-            hints=_hints(row.workload.annotations),
-        )
-        for row in rows
-        if not row.is_reserved
-    }
-
-
-def _hints(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {key: text for key, text in annotations.items() if key.startswith(PREFIX)}
-
-
-def _open_admissions() -> QuerySet[Admission]:
-    found = Admission.objects.filter(released_at=None).select_related("workload")
-    found = found.defer("workload__template", "workload__labels", "workload__warnings")
-    return found.order_by("admitted_at", "id")
-
-
 def _look(now: datetime) -> _Look:
     """Ask the cluster, and read what its answer is compared with."""
-    rows, placements = _read()
-    gangs = _gangs(rows, placements)
+    rows, placements = read_open()
+    gangs = gangs_of(rows, placements)
     backend = backend_at(now)
     backend.converge(list(gangs.values()))
     seen = [s for s in backend.observe() if s.admission in gangs]
@@ -240,7 +192,7 @@ def _still(rows: Iterable[Admission]) -> dict[int, Admission]:
         else:
             found[pk] = row
     for part in persist.batches(changed):
-        found |= {row.pk: row for row in _open_admissions().filter(pk__in=part)}
+        found |= {row.pk: row for row in open_admissions().filter(pk__in=part)}
     return found
 
 

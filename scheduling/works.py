@@ -3,7 +3,6 @@
 Equal pod sets become one object, so that a hundred thousand equal gangs cost the memory of one.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from scheduling.charging import charges_of
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Status
+from scheduling.jsontexts import as_text, canonical, read_json
 from scheduling.minima import Role, with_minima
 from scheduling.moves import Move
 from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
@@ -116,7 +116,7 @@ class Face:
     @property
     def grows(self) -> dict[str, Any]:
         """Return why it waits for more pods, as its row says it."""
-        return dict(_json(self.growth))
+        return dict(read_json(self.growth))
 
     def follow(self, move: Move) -> None:
         """Say what the row says after a move of the workload was written."""
@@ -227,26 +227,11 @@ def _placed(admissions: Any) -> defaultdict[int, list[Placed]]:
     )
     found: defaultdict[int, list[Placed]] = defaultdict(list)
     for pk, pod_set, node, count, flavors, charges, devices in lines.iterator(chunk_size=2_000):
-        charged = None if charges is None else _json(charges)
-        found[pk].append(Placed(pod_set, node, count, _json(flavors), charged, _json(devices)))
+        charged = None if charges is None else read_json(charges)
+        found[pk].append(
+            Placed(pod_set, node, count, read_json(flavors), charged, read_json(devices))
+        )
     return found
-
-
-@lru_cache(maxsize=20_000)
-def _json(text: str) -> Any:
-    """Return what a text of a row says; equal texts give one object, which nobody may change."""
-    return json.loads(text)
-
-
-@lru_cache(maxsize=20_000)
-def canonical(text: str) -> str:
-    """Return JSON as this process would write it, whatever its database made of the blanks."""
-    return as_text(json.loads(text))
-
-
-def as_text(value: Any) -> str:
-    """Return a value as JSON with its keys in order: equal values give equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _add(
@@ -284,7 +269,7 @@ def _add(
 
 def _grown(runs: Workload, row: Any, roles: Iterable[RoleRow], doors: Doors) -> Workload:
     """Return a running workload as large as it asks to be, waiting (``admission.md`` K37)."""
-    since = _json(row.growth_text).get("since")
+    since = read_json(row.growth_text).get("since")
     wanted = {role.name: role.wanted or role.count for role in roles}
     return replace(
         runs,
@@ -353,13 +338,13 @@ def _pod_sets(
     del rules
     bare = Workload("", "", None, 0, 0.0, tuple(map(_pod_set, shapes)))
     roles = [Role(*shape[:1], *shape[1:5]) for shape in shapes]
-    sized = with_minima(bare, min_member, _json(role_minima), roles)
+    sized = with_minima(bare, min_member, read_json(role_minima), roles)
     return sized.pod_sets, sized.min_member
 
 
 def _pod_set(shape: tuple[Any, ...]) -> PodSet:
     said = dict(zip((*SHAPE, *SHAPE_TEXTS), shape, strict=True))
-    said |= {name: _json(said[name]) for name in SHAPE_TEXTS}
+    said |= {name: read_json(said[name]) for name in SHAPE_TEXTS}
     layers = [(layer["level"], layer["size"]) for layer in said["slices"]]
     return PodSet(
         name=said["name"],

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from gpuplatform.common import clock
 from gpuplatform.doors.demo.history import Job
 from scheduling.cycle import run_cycle
-from scheduling.reconciler import desired_gangs, reconcile
+from scheduling.desired import desired_gangs
+from scheduling.reconciler import reconcile
 from scheduling.services import load_world, submit_workload
 from scheduling.specs import PodSetSpec, TopologySpec, WorkloadSpec
 from scheduling.world import World

@@ -10,9 +10,10 @@ from gpuplatform.common.problems import Rejected
 from queues.models import ClusterQueue, LocalQueue
 from scheduling import checks
 from scheduling.checks import Opinion
+from scheduling.desired import desired_gangs
 from scheduling.engine.terms import CheckVerdict, Status
 from scheduling.models import AdmissionCheck, Cycle
-from scheduling.reconciler import desired_gangs, reconcile
+from scheduling.reconciler import reconcile
 from scheduling.services import cancel_workload
 from scheduling.switching import answer_check
 from tests.scheduling.life.living import after, last, reasons, settle

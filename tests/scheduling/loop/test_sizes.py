@@ -7,10 +7,11 @@ import pytest
 from gpuplatform.common.problems import Rejected
 from queues.models import ClusterQueue, ResourceFlavor, Topology, TopologyLevel
 from scheduling.cycle import run_cycle
+from scheduling.desired import desired_gangs
 from scheduling.engine.machines import GPU
 from scheduling.lifecycle import cancel
 from scheduling.models import Admission, Node, PodSet, UsageInterval
-from scheduling.reconciler import desired_gangs, reconcile
+from scheduling.reconciler import reconcile
 from scheduling.scaling import change_workload
 from scheduling.specs import PodSetChange, WorkloadChange
 from tests.scheduling.loop.world import NOON, nodes, queue, status, story, usage, work
