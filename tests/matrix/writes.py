@@ -150,6 +150,7 @@ COHORT = {
     "groups": [],
     "fair_weight": "1",
     "fairness": "share",
+    "reclaim_to": "quota",
     "quota_source": "declared",
 }
 QUEUE = {
