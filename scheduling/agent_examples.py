@@ -81,7 +81,7 @@ DESIRED = _example(
                 "member": MEMBER,
                 "workload": {
                     "uid": "7b9d2c9e-6b0e-4f5d-9d2c-0d5f6c1b2a3e",
-                    "namespace": "ns-ia",
+                    "namespace": "ns-research",
                     "name": "train",
                     "annotations": {"gpuplatform.io/command": "python train.py"},
                 },

@@ -2,13 +2,15 @@
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 
 from gpuplatform.client import options
 from gpuplatform.client.main import main
@@ -30,14 +32,19 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home without any configuration."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for name in ("GPUCTL_URL", "GPUCTL_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     transport = httpx.WSGITransport(app=WSGIHandler())
     monkeypatch.setattr(options, "transport", lambda: transport)
-    return tmp_path
+    signals = (request_started, request_finished)
+    for signal in signals:  # the test's own connection outlives a request
+        signal.disconnect(close_old_connections)
+    yield tmp_path
+    for signal in signals:
+        signal.connect(close_old_connections)
 
 
 @pytest.fixture

@@ -208,6 +208,10 @@ READ = [
 ]
 
 
+FILED = ("workloads", "nodes", "teams", "cohorts", "cluster-queues", "local-queues", "flavors")
+FILES = {f"/api/v1/{name}/" for name in FILED}
+
+
 @pytest.mark.parametrize("path", READ)
 @pytest.mark.parametrize("query", ["colour=red", "format=csv", "format=xml"])
 def test_a_parameter_that_nobody_knows_is_refused(
@@ -215,6 +219,9 @@ def test_a_parameter_that_nobody_knows_is_refused(
 ) -> None:
     response = send(ada, "GET", f"{path}?{query}")
 
+    if query == "format=csv" and path in FILES:
+        assert response["Content-Type"].startswith("text/csv")
+        return
     check_problem(response, 400)
     assert errors(response) == [(f"/{query.partition('=')[0]}", "invalid")]
 
