@@ -41,6 +41,7 @@ RULES: dict[str, Reason] = _all(
         ),
         "negative": _("An amount cannot be negative."),
         "no_cohort": _("A queue without cohort has nobody to borrow from or to lend to."),
+        "no_fair_share": _("There is a fair share only at the top of a tree that shares."),
         "no_parent": _("A cohort without parent has nobody to borrow from or to lend to."),
         "no_such_team": _("There is no such team."),
         "not_at_the_top": _("Fairness is set at the top of a tree of cohorts."),

@@ -145,7 +145,8 @@ class Reservations:
             return one.assignments
         room, found = self._books.now.room, []
         for pod_set, assignment in paired(workload, one.assignments):
-            fits = (min(p, room.fitting(n, pod_set)) for n, p in assignment.nodes.items())
+            there = ((n, p) for n, p in assignment.nodes.items() if n in room.ground.numbers)
+            fits = (min(p, room.fitting(n, pod_set)) for n, p in there)
             pods = sum(map(max, fits, repeat(0))) if assignment.nodes else assignment.count
             found.append(replace(assignment, count=pods))
         return tuple(found)

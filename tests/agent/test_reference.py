@@ -16,6 +16,9 @@ from gpuplatform.agent.loop import Agent, Machine
 from gpuplatform.agent.memory import Kept, Taken, open_memory
 from gpuplatform.agent.processes import began
 
+# Members are found by their names in the environment of processes: one worker at a time.
+pytestmark = pytest.mark.xdist_group("agent")
+
 NAME = "12.1.worker.0.1@node-1"
 
 

@@ -27,6 +27,8 @@ SOURCES = [
     path
     for room in ("gpuplatform", "queues", "scheduling", "finops")
     for path in sorted((ROOT / room).rglob("*.py"))
+    # What an agent reports is no code, nor is the column of a trace.
+    if "agent" not in path.relative_to(ROOT).parts and path.parent.name != "replay"
 ]
 # A code is the second argument of a Problem or of what yields one, or the first of a report.
 SPOKEN = re.compile(

@@ -12,7 +12,6 @@ from finops.budgets.saving import BudgetSpec, delete_budget, save_budget
 from finops.models import Budget, BudgetState
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
-from scheduling.checks import KINDS
 from scheduling.models import AdmissionCheck, Workload
 from tests.finops import rows
 
@@ -66,7 +65,7 @@ def test_work_of_a_team_whose_hard_budget_is_gone_does_not_start(fin, limit, is_
     measure_budgets()
     datos, ia = (Workload.objects.filter(team=teams[name]).first() for name in ("datos", "ia"))
     check = AdmissionCheck(name="money", kind="budget", queues=["*"])
-    said = KINDS["budget"].opinions(check, [datos, ia], LATE)
+    said = BudgetCheck().opinions(check, [datos, ia], LATE)
     assert said[datos.pk].state.value.lower() == verdict
     assert said[ia.pk].state.value.lower() == "ready"
     if verdict == "rejected":
