@@ -41,12 +41,13 @@ def grow(workload: Face, known: Known, decision: Admit) -> bool:
     return True
 
 
-def trim_placements(world: Loaded, works: Iterable[Known]) -> None:
+def trim_placements(world: Loaded, works: Iterable[Known]) -> set[str]:
     """Take the pods off the nodes of elastic work that was brought to a smaller size.
 
     Which pods go follows from the engine's rule, so quota, nodes and rows agree. Costs nothing
-    where nothing shrank.
+    where nothing shrank. Returns the keys of those that did.
     """
+    trimmed = set()
     for work in works:
         if work.admission is None:
             continue
@@ -58,6 +59,8 @@ def trim_placements(world: Loaded, works: Iterable[Known]) -> None:
                     admission=world.admissions[work.key].pk, pod_set=assignment.pod_set
                 )
                 trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
+                trimmed.add(work.key)
+    return trimmed
 
 
 def granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:

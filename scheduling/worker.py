@@ -19,7 +19,7 @@ from scheduling.applier import apply_plan
 from scheduling.cycle import CycleReport
 from scheduling.engine.desk import Desk
 from scheduling.engine.invariants import violations
-from scheduling.engine.plan import Hold, Plan
+from scheduling.engine.plan import Admit, Hold, Plan
 from scheduling.engine.snapshot import Snapshot, Workload
 from scheduling.engine.terms import PendingReason
 from scheduling.kept import Kept, stable
@@ -151,14 +151,16 @@ class Worker:
         before: Mapping[str, Workload],
         began: float,
     ) -> CycleReport:
-        _catch_up(kept, before)
+        trimmed = _catch_up(kept, before)
         evident = bool(desk.moves) and self._is_evident(len(before))
         plan = Plan(tuple(desk.moves), work=dict(sorted(desk.work.items())))
         if evident:
             plan = replace(plan, decisions=(*plan.decisions, *kept.holds(desk)))
         applied = apply_plan(plan, kept.world, before)
-        if applied.stale:
-            kept.take_in([kept.world.faces[key].uid for key in _uids(applied.stale, before, kept)])
+        # A grown copy becomes the work itself, and work that shrank holds what its rows say now.
+        grown = [move.workload for move in desk.moves if isinstance(move, Admit) and move.replaces]
+        if anew := _uids({*applied.stale, *grown, *trimmed}, before, kept):
+            kept.take_in([kept.world.faces[key].uid for key in sorted(anew)])
         if applied.moved:
             _meter_moves(kept, desk, before)
         kept.unsaid = set() if evident else kept.unsaid | kept.wards_of(_queues(desk, before))
@@ -223,9 +225,12 @@ def soundly(kept: Kept, before: Mapping[str, Workload], now: datetime) -> Desk |
     return desk
 
 
-def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> None:
-    """Write what follows from edits and from the cluster's news before anything is decided."""
-    trim_placements(kept.world, kept.resized)
+def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> set[str]:
+    """Write what follows from edits and from the cluster's news before anything is decided.
+
+    Returns the keys of work that has left nodes with it.
+    """
+    trimmed = trim_placements(kept.world, kept.resized)
     if kept.is_new:
         meter.note_supply(kept.world)
     if kept.touched:
@@ -238,6 +243,7 @@ def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> None:
             within=None if kept.is_new else kept.touched,
         )
     kept.touched, kept.resized, kept.is_new = set(), [], False
+    return trimmed
 
 
 def _meter_moves(kept: Kept, desk: Desk, before: Mapping[str, Workload]) -> None:
@@ -259,7 +265,7 @@ def _queues(desk: Desk, before: Mapping[str, Workload]) -> set[str]:
 
 def _uids(stale: Collection[str], before: Mapping[str, Workload], kept: Kept) -> set[str]:
     """Return the workloads behind keys that may stand for their growth."""
-    found = {before[key].replaces or key for key in stale}
+    found = {before[key].replaces or key for key in stale if key in before}
     return {key for key in found if key in kept.world.faces}
 
 

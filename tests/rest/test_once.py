@@ -128,7 +128,9 @@ def test_an_answer_is_kept_for_a_day(post: Callable[..., Any]) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has one writer")
+@pytest.mark.skipif(
+    "connection.vendor != 'postgresql'", reason="only on PostgreSQL: SQLite has one writer"
+)
 def test_ten_at_once_are_one(post: Callable[..., Any]) -> None:
     barrier = Barrier(10)
 

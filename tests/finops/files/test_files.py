@@ -236,7 +236,7 @@ def test_the_printed_bill_has_the_lines_number_and_total(closed, fin, signed_in,
     assert page.count("<tr>") >= bill.lines.count()
 
 
-@pytest.mark.skipif(not printing.can_print(), reason="only where the extra pdf is installed")
+@pytest.mark.skipif(not printing.can_print(), reason="only on machines with the extra pdf")
 def test_a_real_pdf_is_made(closed, fin, signed_in):
     assert get(signed_in(fin), OWN, format="pdf").content.startswith(b"%PDF-")
 

@@ -6,7 +6,7 @@ import pytest
 import time_machine
 from django.db import transaction
 from django.utils import timezone
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpuplatform.common.wakeup import request_cycle
@@ -119,8 +119,56 @@ def follow(history, monkeypatch) -> None:
         transaction.set_rollback(True)
 
 
-@pytest.mark.long  # two differences it finds are open: held_less, and the key of a grown one
+LOST_FROM_A_RESERVATION = [
+    ("submit", "datos", 3, 2, 0, None, None),
+    ("submit", "datos", 2, 1, 0, None, None),
+    ("wait", 3),
+    ("submit", "ia", 2, 2, 2, 400, 2),
+    ("quota", "ia", 3),
+    ("wait", 687),
+    ("wait", 4000),
+    ("lose", 2),
+    ("wait", 678),
+    ("submit", "vision", 1, 2, 2, 30, 2),
+    ("wait", 54),
+    ("lose", 1),
+]
+GROWN = [
+    ("wait", 16),
+    ("wait", 16),
+    ("submit", "datos", 3, 2, 0, None, None),
+    ("submit", "datos", 2, 1, 0, None, None),
+    ("wait", 3),
+    ("resize", 1, 4),
+    ("lose", 1),
+    ("stop", "ia", "Hold"),
+    ("wait", 198),
+    ("stop", "ia", "Hold"),
+    ("submit", "datos", 2, 1, 0, None, 1),
+    ("resize", 3, 3),
+    ("lose", 2),
+    ("cordon", True),
+]
+SHRUNK = [
+    ("wait", 22),
+    ("submit", "vision", 3, 1, 0, None, None),
+    ("submit", "ia", 1, 1, 0, 30, 2),
+    ("cancel", 4),
+    ("lose", 1),
+    ("wait", 438),
+    ("resize", 0, 2),
+    ("submit", "ia", 3, 3, 0, 30, None),
+    ("quota", "datos", 1),
+    ("submit", "ia", 1, 1, 0, 90, None),
+    ("quota", "datos", 0),
+    ("lose", 2),
+]
+
+
 @settings(max_examples=15, deadline=None)
+@example(history=[("wait", 16), ("wait", 22), *LOST_FROM_A_RESERVATION])
+@example(history=GROWN)
+@example(history=SHRUNK)
 @given(history=steps)
 def test_after_any_history_both_decide_the_same(history):
     with pytest.MonkeyPatch.context() as patch:
