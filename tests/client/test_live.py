@@ -71,6 +71,8 @@ def test_help_names_every_command_and_needs_no_server() -> None:
     for command in ("submit", "list", "explain", "avail", "tree", "apply", "cancel", "bill"):
         assert f"\n  {command} " in shown
     assert "Example: gpuctl explain ns-vision/train-7" in run("explain", "--help", **theirs).stdout
+    script = run(**theirs, _GPUCTL_COMPLETE="source_bash").stdout  # whatever shell runs this test
+    assert "_gpuctl_completion" in script
 
 
 def test_a_server_that_is_not_there_is_an_error_with_a_sentence() -> None:
