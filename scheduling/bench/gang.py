@@ -14,7 +14,6 @@ from scheduling.bench.report import Figure, Goal, Report
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import FreeCapacity, Rooms
 from scheduling.engine.cycle import advance
-from scheduling.engine.expected import expect
 from scheduling.engine.journal import Journal
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, Flavor, Node, Topology
 from scheduling.engine.placement import assign_pod_set
@@ -34,6 +33,7 @@ from scheduling.engine.snapshot import (
 from scheduling.engine.state import State
 from scheduling.engine.terms import PlacementPolicy, TopologyMode, WithinClusterQueue
 from scheduling.engine.topology import HOSTNAME
+from scheduling.engine.usual import expect
 
 BLOCK, RACK = "topology/block", "topology/rack"
 RACKS, HOSTS = 16, 16  # racks in a block, hosts in a rack

@@ -18,12 +18,12 @@ from pathlib import Path
 from scheduling.bench.report import Figure, Goal, Report
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import FreeCapacity, Seats
-from scheduling.engine.expected import expect
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, WHOLE, Devices, Flavor, Node
 from scheduling.engine.placement import assign_pod_set
 from scheduling.engine.scoring.holes import Hole, Shape
 from scheduling.engine.snapshot import DeviceRequest, Expression, PodSet, Recent, Snapshot
 from scheduling.engine.terms import Operator, PlacementPolicy
+from scheduling.engine.usual import expect
 
 NODES = "openb_node_list_gpu_node.csv"
 PUBLISHED = "published/fgd_published_summary.csv"

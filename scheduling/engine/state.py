@@ -18,7 +18,6 @@ from scheduling.engine.claims import Claims
 from scheduling.engine.consolidation import Consolidator
 from scheduling.engine.cutting import Cutting
 from scheduling.engine.doors import Doors
-from scheduling.engine.expected import Waiting
 from scheduling.engine.explain import Explainer
 from scheduling.engine.fairness import Regime
 from scheduling.engine.flavors import Assigner
@@ -41,6 +40,7 @@ from scheduling.engine.standing import standing
 from scheduling.engine.tenure import safe_until
 from scheduling.engine.terms import BlockerCode, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
+from scheduling.engine.usual import Waiting
 from scheduling.engine.wards import Wards
 
 

@@ -46,7 +46,7 @@ def waits_for(*pod_sets):
 def test_the_figures_of_a_half_used_cluster() -> None:
     made = world().topology().nodes(6).queue("a", 24, None)
     made.running("x", "a", gpus=3, on={"h100-node-01": 1})
-    found = figures(made)
+    (found,) = fragments(replace(made.build(), shapes=(Recent(pods(1, 3), 1),)))
     assert (found.flavor, found.resource, found.nodes, found.empty_nodes) == (
         "h100-sxm",
         GPU,
@@ -72,6 +72,12 @@ def test_work_that_waits_says_what_usually_comes() -> None:
     made.nodes(2).running("x", "a", gpus=3, on={"h100-node-01": 1})
     found = figures(made)
     assert (found.usable, found.stranded, found.ratio) == (5 * WHOLE, {}, 0.0)
+
+
+def test_work_that_stands_says_nothing_of_who_comes() -> None:
+    made = world().nodes(2).queue("a", 64, None)
+    found = figures(made.running("x", "a", gpus=3, on={"h100-node-01": 1}))
+    assert (found.usable, found.stranded, found.ratio) == (5 * WHOLE, {}, None)
 
 
 def test_pods_of_the_last_days_count_before_those_that_wait() -> None:

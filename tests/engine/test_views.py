@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scheduling.engine import views as views_module
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import FreeCapacity
-from scheduling.engine.expected import expect
 from scheduling.engine.journal import Journal
 from scheduling.engine.machines import CPU, GPU, Devices, Flavor, Node, Topology
 from scheduling.engine.placement import (
@@ -28,6 +27,7 @@ from scheduling.engine.snapshot import (
     TopologyRequest,
 )
 from scheduling.engine.terms import PlacementPolicy, TopologyMode
+from scheduling.engine.usual import expect
 from tests.engine.builders import BLOCK, HOST, RACK
 
 LEVELS = (BLOCK, RACK, HOST)
