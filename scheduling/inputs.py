@@ -4,6 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from scheduling.specs import SLICE_MODES
+
 
 class QuantityField(serializers.JSONField):
     """Amounts by resource, in Kubernetes notation or as integers."""
@@ -17,10 +19,11 @@ class TopologyInput(serializers.Serializer[Any]):
 
 
 class SliceInput(serializers.Serializer[Any]):
-    """Groups of ``size`` pods inside one domain of ``level``."""
+    """Groups of ``size`` pods inside one domain of ``level``, or there as far as can be."""
 
     level = serializers.CharField()
     size = serializers.IntegerField(min_value=1)
+    mode = serializers.ChoiceField(SLICE_MODES, required=False)
 
 
 class SubgroupInput(serializers.Serializer[Any]):

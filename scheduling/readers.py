@@ -48,6 +48,7 @@ from scheduling.engine.terms import (
 )
 from scheduling.engine.usage import requested_devices
 from scheduling.routes import Doors
+from scheduling.specs import SliceSpec
 
 FLAVOR_NOT_FOUND, TOPOLOGY_NOT_FOUND = "FlavorNotFound", "TopologyNotFound"
 COHORT_CYCLE = "CohortCycle"
@@ -77,14 +78,18 @@ def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, 
 
 
 def topology_of(
-    mode: str, level: str | None, slices: Iterable[tuple[str, int]], group: str
+    mode: str, level: str | None, slices: Iterable[SliceSpec], group: str
 ) -> TopologyRequest | None:
     """Return a topology request from what specs and rows hold of it; None: none is made."""
-    layers = tuple(SliceLayer(*layer) for layer in slices)
-    if not (mode or layers or group):
+    slices = tuple(slices)
+    if not (mode or slices or group):
         return None
     asked = TopologyMode(mode) if mode else TopologyMode.UNCONSTRAINED
-    return TopologyRequest(asked, level or None, group=group, slices=layers)
+    required = tuple(SliceLayer(one.level, one.size) for one in slices if one.is_required)
+    preferred = (SliceLayer(one.level, one.size) for one in slices if not one.is_required)
+    return TopologyRequest(
+        asked, level or None, group=group, slices=required, preferred_slice=next(preferred, None)
+    )
 
 
 def affinity_of(terms: Iterable[Iterable[Mapping[str, Any]]]) -> tuple[Term, ...]:

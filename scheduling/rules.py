@@ -264,7 +264,7 @@ def _engine_pod_set(spec: PodSetSpec) -> PodSet:
         topology=topology_of(
             spec.topology.mode if spec.topology else "",
             spec.topology.level if spec.topology else None,
-            [(layer.level, layer.size) for layer in spec.slices],
+            spec.slices,
             spec.group,
         ),
         affinity=affinity_of(spec.affinity),

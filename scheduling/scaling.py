@@ -30,7 +30,7 @@ from scheduling.minima import has_minima
 from scheduling.models import Placement, PodSet, Workload
 from scheduling.rules import MOST_PODS
 from scheduling.shrinking import shrink_slices
-from scheduling.specs import PodSetChange, WorkloadChange
+from scheduling.specs import PodSetChange, SliceSpec, WorkloadChange
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 Counts = Mapping[str, int]
@@ -109,7 +109,8 @@ def _check_count(one: PodSetChange, row: Workload, path: str) -> Iterator[Proble
 
 
 def _check_slices(one: PodSetChange, pod_set: PodSet, path: str) -> Iterator[Problem]:
-    size = pod_set.slices[0]["size"] if pod_set.slices else 1
+    slices = [SliceSpec(**layer) for layer in pod_set.slices]
+    size = slices[0].size if slices and slices[0].is_required else 1
     if one.count is not None and one.count % size:
         numbers = {"slice_size": size, "pods": one.count, "pod_set": one.name}
         yield _problem(f"{path}.count", "SLICES_NOT_WHOLE", **numbers)

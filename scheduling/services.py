@@ -1,7 +1,7 @@
 """The writers of what should run and on what: one transaction each, audited, then a wake-up."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -260,7 +260,7 @@ def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
         "affinity": [[dict(expression) for expression in term] for term in spec.affinity],
         "topology_mode": spec.topology.mode if spec.topology else "",
         "topology_level": (spec.topology.level or "") if spec.topology else "",
-        "slices": [{"level": layer.level, "size": layer.size} for layer in spec.slices],
+        "slices": [asdict(layer) for layer in spec.slices],
         "group": spec.group,
         "subgroup_size": spec.subgroup.size if spec.subgroup else None,
         "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,

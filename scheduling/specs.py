@@ -10,6 +10,7 @@ from typing import Any
 
 ON_FAILURE = ("restart", "fail", "keep")
 ON_NODE_LOSS = ("replace", "requeue")
+SLICE_MODES = ("required", "preferred")
 MOST_GRACE_S = 86_400  # a pod may take a day to stop
 
 
@@ -23,10 +24,16 @@ class TopologySpec:
 
 @dataclass(frozen=True, slots=True)
 class SliceSpec:
-    """Groups of ``size`` pods, each inside one domain of ``level``."""
+    """Groups of ``size`` pods, each inside one domain of ``level``, or there as far as can be."""
 
     level: str
     size: int
+    mode: str = SLICE_MODES[0]
+
+    @property
+    def is_required(self) -> bool:
+        """Return whether pods wait rather than stand in several domains."""
+        return self.mode == SLICE_MODES[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.problems import Problem
 from queues.rules.words import check_name
 from scheduling.engine.terms import TopologyMode
-from scheduling.specs import PodSetSpec, WorkloadSpec, subject_of
+from scheduling.specs import SLICE_MODES, PodSetSpec, WorkloadSpec, subject_of
 from scheduling.world import TIER, World
 
 MOST_SLICE_LAYERS = 3
@@ -59,11 +59,15 @@ def _slices(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
         limits = {"layers": len(layers), "limit": MOST_SLICE_LAYERS}
         yield _problem(f"{path}.slices", "TOO_MANY_SLICE_LAYERS", **limits)
     for number, layer in enumerate(layers):
-        where = f"{slice_path(pod_set, path, number)}.size"
+        named = slice_path(pod_set, path, number)
+        where = f"{named}.size"
+        if layer.mode not in SLICE_MODES or (len(layers) > 1 and not layer.is_required):
+            allowed = ", ".join(SLICE_MODES[: 1 if len(layers) > 1 else None])
+            yield _problem(f"{named}.mode", "BAD_VALUE", value=layer.mode[:64], allowed=allowed)
         if not 1 <= layer.size <= max(1, pod_set.count):
             numbers = {"needed_pods": layer.size, "pods": pod_set.count, "pod_set": pod_set.name}
             yield _problem(where, "SUBGROUP_TOO_LARGE", **numbers)
-        elif number == 0 and (odd := _not_whole(pod_set, layer.size)):
+        elif number == 0 and layer.is_required and (odd := _not_whole(pod_set, layer.size)):
             numbers = {"slice_size": layer.size, "pods": odd, "pod_set": pod_set.name}
             yield _problem(where, "SLICES_NOT_WHOLE", **numbers)
         elif number and layers[number - 1].size % layer.size:

@@ -21,6 +21,7 @@ from scheduling.specs import (
     MOST_GRACE_S,
     ON_FAILURE,
     ON_NODE_LOSS,
+    SLICE_MODES,
     CheckSpec,
     NodeChange,
     PodSetChange,
@@ -211,7 +212,8 @@ def _topology(row: Fields) -> TopologySpec:
 
 def _slice(row: Fields) -> SliceSpec:
     size = row.integer("size", 1, minimum=1, required=True)
-    spec = SliceSpec(row.text("level", required=True), size or 1)
+    mode = row.choice("mode", SLICE_MODES, SLICE_MODES[0])
+    spec = SliceSpec(row.text("level", required=True), size or 1, mode)
     row.close()
     return spec
 

@@ -26,6 +26,7 @@ from scheduling.minima import Role, with_minima
 from scheduling.moves import Move
 from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
 from scheduling.routes import Doors, blocked, drained, resolve_queue
+from scheduling.specs import SliceSpec
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
 LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
@@ -345,7 +346,7 @@ def _pod_sets(
 def _pod_set(shape: tuple[Any, ...]) -> PodSet:
     said = dict(zip((*SHAPE, *SHAPE_TEXTS), shape, strict=True))
     said |= {name: read_json(said[name]) for name in SHAPE_TEXTS}
-    layers = [(layer["level"], layer["size"]) for layer in said["slices"]]
+    layers = [SliceSpec(**layer) for layer in said["slices"]]
     return PodSet(
         name=said["name"],
         count=said["count"],

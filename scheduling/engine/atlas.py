@@ -9,7 +9,7 @@ from scheduling.engine.affinity import admits_node
 from scheduling.engine.domains import Domains
 from scheduling.engine.ground import Footprint, Ground
 from scheduling.engine.machines import Flavor, Node, Taint, Toleration
-from scheduling.engine.slices import Grain, Layer, grain_of, layers_of
+from scheduling.engine.slices import Grain, Layer, grain_of, layers_of, preferred_of
 from scheduling.engine.snapshot import PodSet, Snapshot
 from scheduling.engine.terms import PlacementPolicy, TopologyMode
 from scheduling.engine.topology import path_of, topology_of
@@ -44,6 +44,7 @@ class Site:
     ``level``: how deep the domain lies in which all must stand, 1 outermost; 0: as near to each
     other as may be; None: the policy alone decides; ``NO_LEVEL``: there is no such level.
     ``layers``: the slices in which they come, ``grain`` what that means for each level.
+    ``preferred``: those in which they should come.
     """
 
     pod: Footprint
@@ -53,6 +54,7 @@ class Site:
     quota_only: bool
     layers: tuple[Layer, ...] = ()
     grain: Grain = ()
+    preferred: Layer | None = None
 
 
 def untolerated(
@@ -196,7 +198,16 @@ class Atlas:
         asked = pod_set.topology.layers if pod_set.topology else ()
         layers = layers_of(levels, asked) or ()
         policy, field = self._policy(names), self._fields[key]
-        return Site(pod, field, policy, level, suitable.quota_only, layers, grain_of(layers))
+        return Site(
+            pod,
+            field,
+            policy,
+            level,
+            suitable.quota_only,
+            layers,
+            grain_of(layers),
+            preferred_of(levels, pod_set.topology),
+        )
 
     def _field(self, nodes: tuple[str, ...], levels: tuple[str, ...]) -> Field:
         numbers = self.ground.numbers

@@ -69,8 +69,9 @@ def _encode(hint: Any, value: Any) -> Any:
         return _encode_dataclass(value)
     if isinstance(value, Mapping):
         return _encode_mapping(hint, value)
-    if _is_named_tuple(hint):
-        return [_encode(_hints(hint)[name], getattr(value, name)) for name in hint._fields]
+    if isinstance(value, tuple) and _is_named_tuple(_plain(hint)):
+        hints = _hints(_plain(hint))
+        return [_encode(hints[name], getattr(value, name)) for name in hints]
     if isinstance(value, tuple):
         return [_encode(inner, part) for inner, part in _parts(hint, value)]
     if isinstance(value, Enum):

@@ -139,7 +139,8 @@ class _Inside:
         room, wish = self._members[index]
         kept = self._standing(found)
         capacity = room.again(self._capacity[index], kept)
-        return rejoin(capacity, {} if wish.layers else kept, replace(wish, level=0))
+        alone = wish.layers or wish.preferred
+        return rejoin(capacity, {} if alone else kept, replace(wish, level=0))
 
     def _standing(self, found: Mapping[int, Assignment]) -> Counter[Path]:
         paths = self._members[0][0].paths
@@ -154,7 +155,7 @@ class _Inside:
         if index == main:
             return self._beside(index, found)
         capacity = room.again(self._capacity[index], self._standing(found))
-        if wish.layers or len(capacity) * wish.count > MOST_SINGLY:
+        if wish.layers or wish.preferred or len(capacity) * wish.count > MOST_SINGLY:
             return None
         placed: Counter[Path] = Counter()
         with self._rooms[0].trial():

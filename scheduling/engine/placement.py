@@ -20,7 +20,8 @@ def assign_pod_set(
     """Return nodes, and devices where they are told apart, for all pods under one option.
 
     Nothing is taken yet. The assignment names only nodes that get a pod, none where the flavors
-    have no nodes. None when not all pods fit as the topology request demands.
+    have no nodes. None when not all pods fit as the topology request demands, slices that are
+    only preferred included.
 
     Cost: O(pods x log nodes + domains weighed), and O(log nodes) for each node that has changed
     since pods like these were last placed. Infeasible: O(1) beside those.
@@ -78,8 +79,12 @@ def _view(atlas: Atlas, rooms: Rooms, site: Site) -> View:
 def _place(site: Site, view: View, count: int) -> Placed | None:
     if site.level == NO_LEVEL:
         return None
+    layers, grain = site.layers, site.grain
+    if site.preferred is not None:
+        layers = (site.preferred,)
+        grain = grain_of(layers)
     if site.level is not None:
-        return together(view, count, site.level, site.grain)
-    if site.layers:
-        return loosely(view, count, site.layers[0].level, site.grain)
+        return together(view, count, site.level, grain)
+    if layers:
+        return loosely(view, count, layers[0].level, grain)
     return view.by_merit(count)

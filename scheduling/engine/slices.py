@@ -9,7 +9,7 @@ multiple of its grain, down to the hosts, can be handed down without cutting a s
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from scheduling.engine.snapshot import SliceLayer
+from scheduling.engine.snapshot import SliceLayer, TopologyRequest
 
 Grain = tuple[int, ...]  # by level; behind the last one 1
 
@@ -27,6 +27,14 @@ def layers_of(levels: tuple[str, ...], asked: Iterable[SliceLayer]) -> tuple[Lay
     if any(layer.level not in levels for layer in asked):
         return None
     return tuple(Layer(levels.index(layer.level) + 1, layer.size) for layer in asked)
+
+
+def preferred_of(levels: tuple[str, ...], request: TopologyRequest | None) -> Layer | None:
+    """Return the slice that should share a domain; None: nobody asks, or slices are required."""
+    if request is None or request.preferred_slice is None or request.layers:
+        return None
+    found = layers_of(levels, (request.preferred_slice,))
+    return found[0] if found else None
 
 
 def grain_of(layers: Iterable[Layer]) -> Grain:

@@ -148,7 +148,8 @@ class TopologyRequest:
     ``level`` is a node label of the topology; None with ``unconstrained``. A slice is
     ``slice_size`` pods that must share a domain of ``slice_level``; pod sets of one ``group``
     are placed together, the smaller one as leader. ``slices``: slices made of slices, outer
-    ones first, in place of the two fields for a single one.
+    ones first, in place of the two fields for a single one. ``preferred_slice``: one that should
+    share a domain and need not; it counts where no slices are required.
     """
 
     mode: TopologyMode
@@ -157,6 +158,7 @@ class TopologyRequest:
     slice_size: int = 1
     group: str = ""
     slices: tuple[SliceLayer, ...] = ()
+    preferred_slice: SliceLayer | None = None
 
     @property
     def layers(self) -> tuple[SliceLayer, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from scheduling.engine.atlas import NO_LEVEL, Atlas, level_of
 from scheduling.engine.capacity import Rooms
-from scheduling.engine.slices import layers_of
+from scheduling.engine.slices import layers_of, preferred_of
 from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.survivors import Wish
 from scheduling.engine.topology import Path
@@ -16,8 +16,9 @@ def wish_of(levels: tuple[str, ...], pod_set: PodSet) -> Wish | None:
     level = level_of(pod_set, levels)
     if level == NO_LEVEL:
         return None
-    asked = pod_set.topology.layers if pod_set.topology else ()
-    return Wish(pod_set.count, layers_of(levels, asked) or (), level or 0)
+    asked, preferred = pod_set.topology, preferred_of(levels, pod_set.topology)
+    layers = layers_of(levels, asked.layers if asked else ()) or ()
+    return Wish(pod_set.count, layers, level or 0, preferred)
 
 
 class StandingRoom:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.capacity import Rooms
 from scheduling.engine.groups import Member, place_group
-from scheduling.engine.placement import assign_pod_set
+from scheduling.engine.placement import assign_pod_set, largest_domain
 from scheduling.engine.snapshot import Assignment, PodSet
 from scheduling.engine.standing_room import StandingRoom, wish_of
-from scheduling.engine.survivors import rejoin
+from scheduling.engine.survivors import gathered, rejoin
 
 Unit = tuple[PodSet, ...]
 Option = Mapping[str, str]  # resource -> flavor
@@ -48,7 +48,10 @@ def assign_unit(
         if wish is None:
             return None
         members.append((StandingRoom(atlas, rooms, pod_set, option, levels), wish))
-    placed = place_group(rooms, members) if members else ()
+    firm = [(room, wish.firm) for room, wish in members]
+    placed = place_group(rooms, firm) if members else ()
+    if placed is None and any(wish.preferred for _, wish in members):
+        placed = place_group(rooms, members)
     if placed is None:
         return None
     found |= {assignment.pod_set: assignment for assignment in placed}
@@ -58,10 +61,26 @@ def assign_unit(
 def assign_alone(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Assignment | None:
     """Return nodes for all pods of one pod set, beside the others where some stand already."""
     request = pod_set.topology
-    if request is None or not pod_set.beside:
-        return assign_pod_set(atlas, rooms, pod_set, option)
-    kept, missing = pod_set.beside, pod_set.count
-    return replace_in(atlas, rooms, pod_set, option, kept=kept, missing=missing)
+    if request is not None and pod_set.beside:
+        kept, missing = pod_set.beside, pod_set.count
+        return replace_in(atlas, rooms, pod_set, option, kept=kept, missing=missing)
+    found = assign_pod_set(atlas, rooms, pod_set, option)
+    if found is not None or request is None or request.preferred_slice is None:
+        return found
+    return _gathered(atlas, rooms, pod_set, option)
+
+
+def _gathered(atlas: Atlas, rooms: Rooms, pod_set: PodSet, option: Option) -> Assignment | None:
+    """Return nodes for pods whose preferred slices do not all find room whole."""
+    levels = atlas.levels(option.values())
+    wish = wish_of(levels, pod_set)
+    if wish is None or wish.preferred is None:
+        return None
+    if largest_domain(atlas, rooms, pod_set, option.values()) < pod_set.count:
+        return None
+    room = StandingRoom(atlas, rooms, pod_set, option, levels)
+    placed = gathered(room.capacity, {}, wish)
+    return None if placed is None else room.assignment(placed)
 
 
 def replace_in(
@@ -83,7 +102,7 @@ def replace_in(
         return Assignment(pod_set.name, missing, option)
     if pod_set.topology is None or not kept:
         lost = replace(pod_set, count=missing, beside={})
-        return assign_pod_set(atlas, rooms, lost, option)
+        return assign_alone(atlas, rooms, lost, option)
     levels = atlas.levels(option.values())
     wish = wish_of(levels, pod_set)
     if wish is None:

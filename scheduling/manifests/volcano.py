@@ -104,14 +104,11 @@ def _partitions(row: Fields, pod_set: PodSetSpec) -> PodSetSpec:
 
 
 def _slices(policy: Fields, size: int) -> tuple[SliceSpec, ...]:
-    """Return the slices of parts that each need a domain of their own."""
+    """Return the slices of parts that each need a domain, or with a soft tier should have one."""
     topology = read_network_topology(policy)
     if topology is None or topology.level is None:
         return ()
-    if topology.mode != "required":  # pods stand as near to each other as can be anyway
-        policy.not_honoured("networkTopology")
-        return ()
-    return (SliceSpec(topology.level, size),)
+    return (SliceSpec(topology.level, size, topology.mode),)
 
 
 def read_network_topology(spec: Fields) -> TopologySpec | None:

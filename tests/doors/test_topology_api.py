@@ -1,4 +1,4 @@
-"""A gang in slices over REST: submitted, placed by a cycle, told apart by rack."""
+"""A gang in slices over REST or as a manifest: submitted, placed, told apart by rack."""
 
 from collections import Counter
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduling.cycle import run_cycle
-from scheduling.models import Node
+from scheduling.models import Node, Workload
 from tests.doors.samples import on_cluster
 
 pytestmark = pytest.mark.django_db
@@ -38,13 +38,64 @@ def test_slices_are_placed_as_they_were_asked_for(ada: Any, send: Any) -> None:
 
     assert (made.status_code, made.json()["warnings"]) == (201, [])
     work = send(ada, "GET", made["Location"]).json()
-    assert work["pod_sets"][0]["slices"] == [{"level": RACK, "size": 6}]
-    racks: Counter[str] = Counter()
-    labels = {node.name: node.labels for node in Node.objects.all()}
-    for placement in work["placements"]:
-        racks[labels[placement["node"]][RACK]] += placement["count"]
+    assert work["pod_sets"][0]["slices"] == [{"level": RACK, "size": 6, "mode": "required"}]
+    racks = pods_by_rack(work["placements"])
     assert sorted(racks.values()) == [6, 6]
     assert len({rack[:6] for rack in racks}) == 1  # rack-a1 and rack-a2 are in one block
+
+
+def pods_by_rack(placements: list[dict[str, Any]]) -> Counter[str]:
+    racks: Counter[str] = Counter()
+    labels = {node.name: node.labels for node in Node.objects.all()}
+    for placement in placements:
+        racks[labels[placement["node"]][RACK]] += placement["count"]
+    return racks
+
+
+PARTITIONS = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: parted, namespace: ns-x}
+spec:
+  queue: team-datos
+  tasks:
+  - name: worker
+    replicas: %(pods)d
+    partitionPolicy:
+      totalPartitions: %(parts)d
+      partitionSize: %(size)d
+      networkTopology: {mode: soft, highestTierName: rack}
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - {name: main, image: train, resources: {limits: {nvidia.com/gpu: %(gpus)d}}}
+"""
+
+
+@pytest.mark.usefixtures("_cluster")
+@pytest.mark.parametrize(
+    ("numbers", "racks"),
+    [
+        ({"pods": 12, "parts": 2, "size": 6, "gpus": 1}, {"a1": 6, "a2": 6}),
+        ({"pods": 3, "parts": 1, "size": 3, "gpus": 4}, {"a1": 2, "a2": 1}),
+    ],
+    ids=["each part in a rack", "a part that no rack can hold in a block"],
+)
+def test_partitions_with_a_soft_tier_stand_as_near_as_there_is_room(
+    ada: Any, send: Any, numbers: dict[str, int], racks: dict[str, int]
+) -> None:
+    made = send(ada, "POST", "/api/v1/manifests/", PARTITIONS % numbers, "text/yaml")
+    run_cycle()
+
+    (result,) = made.json()["results"]
+    assert [found["code"] for found in result["diagnostics"]] == []
+    work = send(ada, "GET", f"{PATH}{Workload.objects.get().uid}/").json()
+    assert work["pod_sets"][0]["slices"] == [
+        {"level": RACK, "size": numbers["size"], "mode": "preferred"}
+    ]
+    found = pods_by_rack(work["placements"])
+    assert {rack.removeprefix("rack-"): pods for rack, pods in found.items()} == racks
 
 
 @pytest.mark.usefixtures("_cluster")
@@ -56,6 +107,11 @@ def test_slices_are_placed_as_they_were_asked_for(ada: Any, send: Any) -> None:
          "UNKNOWN_TOPOLOGY_LEVEL", "/pod_sets/0/slice/level"),
         ({"slices": [{"level": "rack", "size": 6}, {"level": "block", "size": 3}]},
          "SLICE_WIDER_THAN_TOPOLOGY", "/pod_sets/0/slices/1/level"),
+        ({"slice": {"level": "rack", "size": 6, "mode": "soft"}},
+         "BAD_VALUE", "/pod_sets/0/slice/mode"),
+        ({"slices": [{"level": "block", "size": 6},
+                     {"level": "rack", "size": 3, "mode": "preferred"}]},
+         "BAD_VALUE", "/pod_sets/0/slices/1/mode"),
         ({"slice": {"level": "rack", "size": 6}, "slices": []}, "BAD_VALUE", "/pod_sets/0/slices"),
         ({"group": "pair"}, "GROUP_OF_ONE", "/pod_sets/0/group"),
         ({"slice": {"level": "rack", "size": 12}}, "NEVER_FITS_TOPOLOGY", "/pod_sets"),

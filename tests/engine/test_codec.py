@@ -12,7 +12,9 @@ from scheduling.engine.codec import (
     encode_snapshot,
 )
 from scheduling.engine.cycle import decide
-from tests.engine.builders import RECLAIM_ANY, three_teams
+from scheduling.engine.snapshot import SliceLayer, TopologyRequest
+from scheduling.engine.terms import TopologyMode
+from tests.engine.builders import RACK, RECLAIM_ANY, pods, three_teams
 from tests.engine.simulator import Simulator
 from tests.engine.strategies import worlds
 
@@ -42,6 +44,17 @@ def test_a_plan_with_claims_and_evictions() -> None:
     plan = decide(made.pending("p", "cq-plataforma").build())
     assert plan.memory.claims
     assert decode_plan(json.loads(text(encode_plan(plan)))) == plan
+
+
+def test_slices_that_are_required_and_slices_that_are_preferred() -> None:
+    layer = SliceLayer(RACK, 2)
+    for request in (
+        TopologyRequest(TopologyMode.PREFERRED, RACK, slices=(layer,)),
+        TopologyRequest(TopologyMode.PREFERRED, RACK, preferred_slice=layer),
+    ):
+        asked = replace(pods(4), topology=request)
+        snapshot = three_teams().pending("p", "cq-datos", asked).build()
+        assert decode_snapshot(json.loads(text(encode_snapshot(snapshot)))) == snapshot
 
 
 def test_equal_snapshots_give_equal_bytes() -> None:

@@ -28,6 +28,7 @@ from scheduling.engine.snapshot import (
     PodSet,
     Quota,
     ResourceGroup,
+    SliceLayer,
     Snapshot,
     Subgroups,
     TopologyRequest,
@@ -190,7 +191,10 @@ def _topology(dice: Dice) -> TopologyRequest | None:
     if not dice.now_and_then(4):
         return TopologyRequest(mode, level)
     inner = dice.one(*LEVELS[depth:])
-    return TopologyRequest(mode, level, slice_level=inner, slice_size=dice.number(2, 3))
+    slices = SliceLayer(inner, dice.number(2, 3))
+    if dice.now_and_then(3):
+        return TopologyRequest(mode, level, preferred_slice=slices)
+    return TopologyRequest(mode, level, slices=(slices,))
 
 
 def _affinity(dice: Dice) -> tuple[tuple[Expression, ...], ...]:

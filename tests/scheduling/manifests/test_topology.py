@@ -116,15 +116,21 @@ def test_partitions_are_subgroups_and_with_a_hard_tier_slices() -> None:
     assert (codes(plain), codes(near)) == ([], [])
 
 
-def test_a_soft_tier_of_partitions_is_said_not_to_be_followed() -> None:
+def test_a_soft_tier_makes_slices_that_are_only_preferred() -> None:
     soft = {
         "totalPartitions": 2,
         "partitionSize": 4,
         "networkTopology": {"mode": "soft", "highestTierAllowed": 1},
     }
     (part,) = parts_of(volcano({"queue": "q", "tasks": tasks(**soft)}))
-    assert only(part).pod_sets[0].slices == ()
-    assert codes(part) == ["FIELD_NOT_HONOURED"]
+    assert only(part).pod_sets[0].slices == (SliceSpec("tier:1", 4, "preferred"),)
+    assert codes(part) == []
+
+
+def test_a_soft_partition_without_tier_stands_where_the_job_stands() -> None:
+    soft = {"totalPartitions": 2, "partitionSize": 4, "networkTopology": {"mode": "soft"}}
+    (part,) = parts_of(volcano({"queue": "q", "tasks": tasks(**soft)}))
+    assert (only(part).pod_sets[0].slices, codes(part)) == ((), [])
 
 
 def test_a_hard_partition_without_tier_lacks_one() -> None:
@@ -148,6 +154,13 @@ def test_a_subgroup_policy_for_all_pods_makes_slices() -> None:
     (part,) = parts_of(pod_group([policy]))
     (pod_set,) = only(part).pod_sets
     assert (pod_set.subgroup, pod_set.slices) == (SubgroupSpec(2, 0), (SliceSpec("rack", 2),))
+
+
+def test_a_soft_subgroup_policy_makes_slices_that_are_only_preferred() -> None:
+    near = {"mode": "soft", "highestTierName": "rack"}
+    (part,) = parts_of(pod_group([{"subGroupSize": 2, "networkTopology": near}]))
+    assert only(part).pod_sets[0].slices == (SliceSpec("rack", 2, "preferred"),)
+    assert "FIELD_NOT_HONOURED" not in codes(part)
 
 
 def test_a_subgroup_policy_for_some_pods_is_said_not_to_be_followed() -> None:
