@@ -17,6 +17,7 @@ from scheduling.engine.cycle import advance
 from scheduling.engine.desk import Desk
 from scheduling.engine.holds import Holds
 from scheduling.engine.plan import Hold
+from scheduling.engine.renewal import renewed
 from scheduling.engine.snapshot import Memory, Snapshot, Workload
 from scheduling.engine.state import State
 from scheduling.engine.tree import queue_key, quota_tree
@@ -135,6 +136,7 @@ class Kept:
     # -- a cycle ------------------------------------------------------------------------------
     def advance(self, now: datetime) -> Desk:
         """Decide; the state is as decided afterwards, whatever becomes of it."""
+        self.state = renewed(self.state)
         self.world = replace(self.world, now=now, snapshot=self.platform(now))
         return advance(self.state, now.timestamp())
 

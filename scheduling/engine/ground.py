@@ -173,7 +173,7 @@ class Ground:
         return tuple(of.get(resource, 0) for resource in self.columns)
 
     def number_of(self, hole: Hole) -> int:
-        """Return the number of a hole."""
+        """Return the number of a hole, which it keeps for as long as the ground lives."""
         known = self._ids.get(hole)
         if known is None:
             known = self._ids[hole] = len(self.holes)

@@ -29,12 +29,15 @@ class Form(NamedTuple):
 
 
 class Shapes:
-    """The pod sets that have been seen, each once."""
+    """The pod sets that have been seen, each once; ``len()`` counts them and their tuples."""
 
     def __init__(self) -> None:
         self._pod_sets: dict[object, PodSet] = {}
         self._tuples: dict[tuple[int, ...], tuple[PodSet, ...]] = {}
         self._known: set[int] = set()  # identities of interned tuples
+
+    def __len__(self) -> int:
+        return len(self._pod_sets) + len(self._tuples)
 
     def intern(self, workload: Workload) -> Workload:
         """Return the workload with its pod sets replaced by the equal ones seen first."""

@@ -59,7 +59,7 @@ class State:
         self.newcomers = Newcomers(self.books, self.assigner)
         self.consolidator = Consolidator(self.books, self.assigner, self.newcomers.reseating)
         self.running = Running(())
-        self._shapes = Shapes()
+        self.shapes = Shapes()
         self.cutting = Cutting(self.books, self.running, self.intern)
         self.past = Past(platform, self.books.now.ledger, snapshot.memory.history)
         self.regime = Regime(platform, self.books.soon.ledger, self.past)
@@ -159,7 +159,7 @@ class State:
 
     def intern(self, workload: Workload) -> Workload:
         """Return the workload with the pod sets that its equals have."""
-        return self._shapes.intern(workload)
+        return self.shapes.intern(workload)
 
     # -- changes ------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class State:
         if key in self.workloads:
             claim, reserved = self.claims.lift(key), self.reservations.lift(key)
             self._forget(self.workloads[key])
-        workload = self._shapes.intern(self._rests.enter(workload, self.now))
+        workload = self.shapes.intern(self._rests.enter(workload, self.now))
         self.workloads[key] = workload
         self._learn(workload)
         if claim is not None:

@@ -15,6 +15,7 @@ from scheduling.engine.kueue.cycle import Board, Entry, HeadOutcome, decide_head
 from scheduling.engine.parts import leaving_key
 from scheduling.engine.plan import Admit, Evict, Move, Shrink
 from scheduling.engine.profile import Profile
+from scheduling.engine.renewal import renewed
 from scheduling.engine.snapshot import Admission, Snapshot, Workload
 from scheduling.engine.state import State
 from scheduling.engine.tenure import lost_gpu_hours
@@ -68,7 +69,7 @@ class Everybody:
 
     def decide(self, now: float) -> tuple[Sequence[Move], bool]:
         """Run one cycle; whoever was evicted has left when it ends."""
-        state = self.state
+        state = self.state = renewed(self.state)
         desk = advance(state, now)
         for name, count in desk.work.items():
             self.work[name] += count

@@ -1,12 +1,7 @@
 """What holds in every world whose nodes tell their devices apart: crowded, with evictions."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-
-import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from scheduling.engine.books import Books
 from scheduling.engine.cycle import decide
@@ -16,11 +11,10 @@ from scheduling.engine.snapshot import DeviceRequest, PodSet, Snapshot
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
 from scheduling.engine.terms import DeviceLocality
+from tests.engine.laws import laws
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
 
-LAWS = settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.generate))
-seeds = st.integers(0, 2**32 - 1)
 GIB = 1024
 
 
@@ -111,23 +105,11 @@ def admits(plan: object) -> list[Admit]:
     return [d for d in plan.decisions if isinstance(d, Admit)]
 
 
-CHECKS: dict[str, Callable[[Random], None]] = {
-    "no device is promised twice": check_no_device_is_promised_twice,
-    "departures give everything back": check_departures_give_everything_back,
-    "a trial leaves no trace": check_a_trial_leaves_no_trace,
-    "equal input, equal devices": check_equal_input_gives_equal_devices,
-}
-
-
-@LAWS
-@given(seeds)
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law(check: Callable[[Random], None], seed: int) -> None:
-    check(Random(seed))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law_in_many_worlds(check: Callable[[Random], None]) -> None:
-    for seed in range(1000):
-        check(Random(seed))
+test_law, test_law_in_many_worlds = laws(
+    check_no_device_is_promised_twice,
+    check_departures_give_everything_back,
+    check_a_trial_leaves_no_trace,
+    check_equal_input_gives_equal_devices,
+    few=12,
+    many=1000,
+)

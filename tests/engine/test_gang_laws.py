@@ -1,12 +1,7 @@
 """Laws of gangs with minima, in worlds of every kind, with nodes that go and come back."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-
-import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from scheduling.engine.codec import decode_plan, encode_plan
 from scheduling.engine.cycle import advance, decide, plan
@@ -15,11 +10,9 @@ from scheduling.engine.plan import Evict, Hold, Shrink
 from scheduling.engine.snapshot import Snapshot, Subgroups, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.state import State
+from tests.engine.laws import laws
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
-
-LAWS = settings(max_examples=8, deadline=None, phases=(Phase.explicit, Phase.generate))
-seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
 
 
 def elastic(random: Random, work: Workload) -> Workload:
@@ -181,26 +174,14 @@ def check_whoever_waits_for_pods_is_told_why(random: Random) -> None:
             assert work.key in told
 
 
-CHECKS: dict[str, Callable[[Random], None]] = {
-    "no gang stands below its minimum": check_no_gang_stands_below_its_minimum,
-    "surplus pushes nobody out": check_surplus_pushes_nobody_out,
-    "nobody takes in turn": check_nobody_takes_in_turn,
-    "no piece in vain": check_no_piece_in_vain,
-    "nodes come and go": check_nodes_come_and_go,
-    "a kept state decides as a fresh one": check_a_kept_state_decides_as_a_fresh_one,
-    "whoever waits for pods is told why": check_whoever_waits_for_pods_is_told_why,
-}
-
-
-@LAWS
-@given(seeds)
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law(check: Callable[[Random], None], seed: int) -> None:
-    check(Random(seed))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law_in_many_worlds(check: Callable[[Random], None]) -> None:
-    for seed in range(1000):
-        check(Random(seed))
+test_law, test_law_in_many_worlds = laws(
+    check_no_gang_stands_below_its_minimum,
+    check_surplus_pushes_nobody_out,
+    check_nobody_takes_in_turn,
+    check_no_piece_in_vain,
+    check_nodes_come_and_go,
+    check_a_kept_state_decides_as_a_fresh_one,
+    check_whoever_waits_for_pods_is_told_why,
+    few=8,
+    many=1000,
+)

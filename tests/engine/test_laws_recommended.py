@@ -1,13 +1,8 @@
 """Laws of the recommended profile, in worlds of every kind (``rich.py``)."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-
-import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from scheduling.engine.codec import decode_snapshot, encode_plan, encode_snapshot
 from scheduling.engine.cycle import decide
@@ -15,11 +10,9 @@ from scheduling.engine.machines import Node
 from scheduling.engine.plan import Admit, Evict, Hold, Plan
 from scheduling.engine.snapshot import Claim, ClusterQueue, Cohort, PodSet, Snapshot
 from scheduling.engine.state import State
+from tests.engine.laws import laws
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
-
-LAWS = settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.generate))
-seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
 
 
 def busy(random: Random, setting: Setting | None = None) -> Simulator:
@@ -219,26 +212,14 @@ def positions_count(snapshot: Snapshot, plan: Plan) -> bool:
     return all(sorted(line) == list(range(1, len(line) + 1)) for line in lines.values())
 
 
-CHECKS: dict[str, Callable[[Random], None]] = {
-    "fifty cycles": check_fifty_cycles,
-    "whoever evicts starts": check_whoever_evicts_starts,
-    "no victim in vain": check_no_victim_in_vain,
-    "more room evicts nobody": check_more_room_evicts_nobody,
-    "order means nothing": check_order_means_nothing,
-    "equal input, equal plan": check_equal_input_equal_plan,
-    "everybody gets one answer": check_everybody_gets_one_answer,
-}
-
-
-@LAWS
-@given(seeds)
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law(check: Callable[[Random], None], seed: int) -> None:
-    check(Random(seed))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law_in_many_worlds(check: Callable[[Random], None]) -> None:
-    for seed in range(2000):
-        check(Random(seed))
+test_law, test_law_in_many_worlds = laws(
+    check_fifty_cycles,
+    check_whoever_evicts_starts,
+    check_no_victim_in_vain,
+    check_more_room_evicts_nobody,
+    check_order_means_nothing,
+    check_equal_input_equal_plan,
+    check_everybody_gets_one_answer,
+    few=20,
+    many=2000,
+)

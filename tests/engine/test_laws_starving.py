@@ -1,13 +1,8 @@
 """At rest nobody waits for what is free, or for what its rights would give it."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-
-import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from scheduling.engine.snapshot import Preemption, Snapshot, Workload
 from scheduling.engine.terms import (
@@ -15,6 +10,7 @@ from scheduling.engine.terms import (
     ReclaimWithinCohort,
     WithinClusterQueue,
 )
+from tests.engine.laws import laws
 from tests.engine.naive import (
     Tree,
     asked_under,
@@ -26,9 +22,6 @@ from tests.engine.naive import (
 )
 from tests.engine.rich import Setting, rich_world
 from tests.engine.simulator import Simulator
-
-LAWS = settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.generate))
-seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
 
 
 def at_rest(snapshot: Snapshot, leave_after: int = 1) -> Simulator:
@@ -119,20 +112,20 @@ def owners_kept_out(snapshot: Snapshot) -> list[str]:
     return found
 
 
-def check_free(random: Random) -> None:
+def check_nobody_waits_for_what_is_free(random: Random) -> None:
     world = at_rest(rich_world(random, Setting(stops=False)), random.randint(1, 3)).snapshot
     assert waits_for_what_is_free(world) == []
     assert world.memory.claims == ()  # nothing is kept for somebody who does not come
 
 
-def check_lesser(random: Random) -> None:
+def check_nobody_waits_while_lower_priority_stands_in_its_nominal_quota(random: Random) -> None:
     world = at_rest(
         rich_world(random, Setting(stops=False, strict=False, contended=True))
     ).snapshot
     assert waits_for_its_own_lesser(world) == []
 
 
-def check_owner(random: Random) -> None:
+def check_an_owner_gets_back_what_others_borrow(random: Random) -> None:
     plain = Setting(
         stops=False, nodes=False, strict=False, runtimes=False, topology=False, contended=True
     )
@@ -140,22 +133,10 @@ def check_owner(random: Random) -> None:
     assert owners_kept_out(world) == []
 
 
-CHECKS = {
-    "nobody waits for what is free": check_free,
-    "nobody waits while lower priority stands in its nominal quota": check_lesser,
-    "an owner gets back what others borrow": check_owner,
-}
-
-
-@LAWS
-@given(seeds)
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_at_rest(check: Callable[[Random], None], seed: int) -> None:
-    check(Random(seed))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_at_rest_in_many_worlds(check: Callable[[Random], None]) -> None:
-    for seed in range(2000):
-        check(Random(seed))
+test_law, test_law_in_many_worlds = laws(
+    check_nobody_waits_for_what_is_free,
+    check_nobody_waits_while_lower_priority_stands_in_its_nominal_quota,
+    check_an_owner_gets_back_what_others_borrow,
+    few=25,
+    many=2000,
+)

@@ -1,14 +1,10 @@
 """Laws of standing on nodes, in crowded halls (``yards.py``), restated from the rules alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from random import Random
-
-import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from scheduling.engine.codec import encode_plan
 from scheduling.engine.cycle import advance, decide, plan
@@ -19,11 +15,9 @@ from scheduling.engine.snapshot import Assignment, PodSet, Snapshot, Workload
 from scheduling.engine.state import State
 from scheduling.engine.terms import DeviceLocality, TopologyMode
 from scheduling.engine.tree import QuotaKey
+from tests.engine.laws import laws
 from tests.engine.simulator import Simulator
 from tests.engine.yards import LEVELS, yard
-
-LAWS = settings(max_examples=12, deadline=None, phases=(Phase.explicit, Phase.generate))
-seeds = st.integers(0, 2**32 - 1)  # a smaller seed is no simpler world, so nothing is shrunk
 
 
 def busy(random: Random) -> Simulator:
@@ -261,25 +255,13 @@ def check_equal_input_equal_placement(random: Random) -> None:
     assert encode_plan(decide(turned)) == first
 
 
-CHECKS: dict[str, Callable[[Random], None]] = {
-    "nothing is taken twice": check_nothing_is_taken_twice,
-    "gangs stand as they asked": check_gangs_stand_as_they_asked,
-    "no gang stands below its minimum": check_no_gang_stands_below_its_minimum,
-    "an attempt leaves every counter": check_an_attempt_leaves_every_counter,
-    "a kept state decides like a fresh one": check_a_kept_state_decides_like_a_fresh_one,
-    "equal input, equal placement": check_equal_input_equal_placement,
-}
-
-
-@LAWS
-@given(seeds)
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law(check: Callable[[Random], None], seed: int) -> None:
-    check(Random(seed))
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
-def test_law_in_many_halls(check: Callable[[Random], None]) -> None:
-    for seed in range(2000):
-        check(Random(seed))
+test_law, test_law_in_many_worlds = laws(
+    check_nothing_is_taken_twice,
+    check_gangs_stand_as_they_asked,
+    check_no_gang_stands_below_its_minimum,
+    check_an_attempt_leaves_every_counter,
+    check_a_kept_state_decides_like_a_fresh_one,
+    check_equal_input_equal_placement,
+    few=12,
+    many=2000,
+)

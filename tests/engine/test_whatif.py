@@ -1,7 +1,7 @@
 """An edit is shown before it is saved: who starts, who goes, who waits because of it."""
 
 from scheduling.engine.whatif import Difference, what_if
-from tests.engine.builders import H100, RECLAIM_ANY, World, world
+from tests.engine.builders import H100, RECLAIM_ANY, World, pods, world
 
 NODE = {"h100-node-01": 1}
 
@@ -38,6 +38,19 @@ def test_quota_given_to_one_queue_evicts_who_borrowed_it_from_another() -> None:
     assert (there.evicted, there.spared) == (("a-3",), ())
     back = what_if(after, before)
     assert (back.evicted, back.spared) == ((), ("a-3",))
+
+
+def test_surplus_that_an_edit_would_take_is_told_with_pods_and_for_whom() -> None:
+    def with_quota(a: int, b: int) -> World:
+        made = shared_node(a=a, b=b)
+        made.running("gang", "a", pods(4), on={"h100-node-01": 4}, min_member=1)
+        return made.pending("urgent", "b", gpus=2)
+
+    found = what_if(with_quota(4, 0).build(), with_quota(2, 2).build())
+    assert (found.shrunk, found.evicted, found.starts) == (("gang",), (), ())
+    (loss,) = found.evictions
+    assert (loss.workload, loss.preemptor, loss.pods) == ("gang", "urgent", 2)
+    assert loss.lost_gpu_hours > 0
 
 
 def test_a_loan_that_the_edit_cuts_is_told_with_both_amounts() -> None:
