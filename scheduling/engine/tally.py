@@ -1,7 +1,7 @@
 """How many pods of one kind each domain can hold, kept up to date node by node."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from scheduling.engine.domains import Domains
 from scheduling.engine.slices import Grain, grain_at, whole
@@ -25,13 +25,13 @@ class Tally:
         self._ranked: list[list[int]] = [[] for _ in domains.paths]  # room, then domain, as one
         self._as_ranked = [[0] * len(names) for names in domains.paths]
 
-    def count(self, numbers: Iterable[int], fits: Mapping[int, int], holes: Sequence[int]) -> None:
-        """Count these nodes anew; each holds as many pods as fit in its hole."""
+    def count(self, numbers: Iterable[int], pods: Sequence[int]) -> None:
+        """Count these nodes anew; ``pods``: how many each holds, by number."""
         leaf_of, counted, rooms = self.domains.of[-1], self._pods, self._raw[-1]
         grain = self._grain[-1]
         touched: set[int] = set()
         for number in numbers:
-            was, now = counted.get(number), fits[holes[number]]
+            was, now = counted.get(number), pods[number]
             if grain > 1:
                 now = whole(now, grain)
             if was is None or was == now:  # None: outside the topology

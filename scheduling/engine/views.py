@@ -46,6 +46,7 @@ class View:
         self.field, self._ground, self._table = field, ground, table
         self._rating = rating = Rating(ground, pod, policy)
         self._seen = [-1] * len(table)  # the hole when last looked at; -1: not of the field
+        self._pods = [0] * len(table)  # how many fit there
         # By grain, with the nodes that have changed since the tally was last asked.
         self._tallies: dict[Grain, tuple[Tally, set[int]]] = {}
         self._order: Order | None = None
@@ -53,7 +54,8 @@ class View:
         self._mark = table.refresh()
         for number in field.numbers:
             hole = self._seen[number] = table[number]
-            self.hosts[rating.fits[hole]] += 1
+            pods = self._pods[number] = rating.fits[hole]
+            self.hosts[pods] += 1
         self.total = sum(pods * nodes for pods, nodes in self.hosts.items())
         self.looked(len(field.numbers))
 
@@ -75,22 +77,21 @@ class View:
         self._mark = end = table.refresh()
         if mark == end:
             return
-        seen, fits, hosts = self._seen, self._rating.fits, self.hosts
-        changed, moved = table.since(mark), list[int]()
+        seen, pods, fits, hosts = self._seen, self._pods, self._rating.fits, self.hosts
+        changed, resized = table.since(mark), list[int]()
         self._ground.looked += len(changed)
-        for number in changed:
-            new, old = table[number], seen[number]
-            if new == old or old < 0:
-                continue
-            seen[number] = new
-            moved.append(number)
-            was, now = fits[old], fits[new]
+        moved = [number for number in changed if 0 <= seen[number] != table[number]]
+        for number in moved:
+            hole = seen[number] = table[number]
+            was, now = pods[number], fits[hole]
             if was != now:
+                pods[number] = now
+                resized.append(number)
                 hosts[was] -= 1
                 hosts[now] += 1
                 self.total += now - was
         for _, waiting in self._tallies.values():
-            waiting.update(moved)
+            waiting.update(resized)
         if self._order is not None:
             self._order.enter(moved)
             if self._order.worn_out:
@@ -107,7 +108,7 @@ class View:
             known = self._tallies[grain] = made
         tally, waiting = known
         if waiting:
-            tally.count(waiting, self._rating.fits, self._seen)
+            tally.count(waiting, self._pods)
             waiting.clear()
         return tally
 
@@ -115,7 +116,7 @@ class View:
 
     def pods(self, number: int) -> int:
         """Return how many pods the node can hold."""
-        return self._rating.fits[self._seen[number]]
+        return self._pods[number]
 
     def demerit(self, number: int) -> int:
         """Return how bad a place the node is, one that can hold a pod."""
@@ -149,7 +150,7 @@ class View:
     def order(self) -> Order:
         """Return the nodes in the order of merit; kept from the first time it is asked for."""
         if self._order is None:
-            self._order = Order(self._rating, self._seen, self.field.numbers)
+            self._order = Order(self._rating, self._seen, self._pods, self.field.numbers)
         return self._order
 
     def _sizes(self) -> list[int]:

@@ -16,15 +16,18 @@ Entry = tuple[int, int]  # demerit, number of the node
 
 
 class Order:
-    """The nodes of a view; ``seen`` is the hole of each node, kept by the view."""
+    """The nodes of a view, which keeps the hole of each (``seen``) and how many pods it holds."""
 
-    def __init__(self, rating: Rating, seen: Sequence[int], numbers: Sequence[int]) -> None:
-        self._rating, self._seen, self._most = rating, seen, _STALE * (len(numbers) + 1)
+    def __init__(
+        self, rating: Rating, seen: Sequence[int], pods: Sequence[int], numbers: Sequence[int]
+    ) -> None:
+        self._rating, self._most = rating, _STALE * (len(numbers) + 1)
+        self._seen, self._pods = seen, pods
         self._heaps: dict[int, list[Entry]] = {}
         for number in numbers:
-            if pods := rating.fits[seen[number]]:
+            if fitting := pods[number]:
                 entry = rating.demerits[seen[number]], number
-                self._heaps.setdefault(pods, []).append(entry)
+                self._heaps.setdefault(fitting, []).append(entry)
         for heap in self._heaps.values():
             heapify(heap)
         self._entries = sum(map(len, self._heaps.values()))
@@ -36,19 +39,13 @@ class Order:
 
     def enter(self, numbers: Iterable[int]) -> None:
         """Note that these nodes have changed."""
-        seen, fits, demerits, heaps = (
-            self._seen,
-            self._rating.fits,
-            self._rating.demerits,
-            self._heaps,
-        )
+        seen, pods, demerits = self._seen, self._pods, self._rating.demerits
         for number in numbers:
-            hole = seen[number]
-            if pods := fits[hole]:
-                heap = heaps.get(pods)
+            if fitting := pods[number]:
+                heap = self._heaps.get(fitting)
                 if heap is None:
-                    heap = heaps[pods] = []
-                heappush(heap, (demerits[hole], number))
+                    heap = self._heaps[fitting] = []
+                heappush(heap, (demerits[seen[number]], number))
                 self._entries += 1
 
     def top(self, pods: int) -> Entry | None:
@@ -60,8 +57,8 @@ class Order:
         return heap[0] if heap else None
 
     def _holds(self, entry: Entry, pods: int) -> bool:
-        hole = self._seen[entry[1]]
-        return self._rating.fits[hole] == pods and self._rating.demerits[hole] == entry[0]
+        demerit, number = entry
+        return self._pods[number] == pods and self._rating.demerits[self._seen[number]] == demerit
 
     def best(self, sizes: Iterable[int]) -> int | None:
         """Return the best node of those that hold any of so many pods."""
