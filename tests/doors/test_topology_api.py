@@ -83,7 +83,7 @@ spec:
     ids=["each part in a rack", "a part that no rack can hold in a block"],
 )
 def test_partitions_with_a_soft_tier_stand_as_near_as_there_is_room(
-    ada: Any, send: Any, numbers: dict[str, int], racks: dict[str, int]
+    ada: Any, send: Any, client: Any, numbers: dict[str, int], racks: dict[str, int]
 ) -> None:
     made = send(ada, "POST", "/api/v1/manifests/", PARTITIONS % numbers, "text/yaml")
     run_cycle()
@@ -94,6 +94,9 @@ def test_partitions_with_a_soft_tier_stand_as_near_as_there_is_room(
     assert work["pod_sets"][0]["slices"] == [
         {"level": RACK, "size": numbers["size"], "mode": "preferred"}
     ]
+    client.force_login(ada)
+    page = client.get(f"/workloads/{work['uid']}/").content.decode()
+    assert f"slices of {numbers['size']} in one rack where there is room" in page
     found = pods_by_rack(work["placements"])
     assert {rack.removeprefix("rack-"): pods for rack, pods in found.items()} == racks
 
