@@ -14,7 +14,7 @@ from scheduling.engine.diagnostics import check_promises
 from scheduling.engine.invariants import violations
 from scheduling.engine.machines import CPU, GPU, Node
 from scheduling.engine.plan import Admit, Hold, Plan
-from scheduling.engine.snapshot import Quota, Snapshot
+from scheduling.engine.snapshot import PodSet, Quota, Snapshot
 from scheduling.engine.terms import BlockerCode, DiagnosticCode
 from scheduling.engine.usage import held_usage
 from tests.engine.builders import (
@@ -185,3 +185,16 @@ def test_t13_gangs_that_need_each_other_are_one_unit(order: str) -> None:
     sim.finish("a")
     sim.run()
     assert sim.admitted() == {"c"}
+
+
+def test_a_queue_in_mig_slices_admits_only_pods_of_that_slice() -> None:
+    mig = "nvidia.com/mig-3g.40gb"
+    made = slots(2, resource=mig).queue("cq", groups=(columns("h100-sxm", {mig: Quota(2)}),))
+    for key, resource in (("whole", GPU), ("first", mig), ("second", mig), ("third", mig)):
+        made.pending(key, "cq", PodSet("main", 1, {resource: 1}))
+    plan = plan_of(made.build())
+    assert started(plan) == {"first": {"n1": 1}, "second": {"n1": 1}}
+    told = {blocker.code: blocker for blocker in hold_of(plan, "whole").blockers}
+    mismatch = told[BlockerCode.FLAVOR_MISMATCH]
+    assert (mismatch.resource, mismatch.facts["offers"]) == (GPU, mig)
+    assert hold_of(plan, "third").blockers[0].code == BlockerCode.QUOTA_NOMINAL
