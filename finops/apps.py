@@ -20,7 +20,7 @@ class FinopsConfig(AppConfig):
     def ready(self) -> None:
         """Put the month's cost on the overview, guards around closed months; offer prices."""
         from finops.budgets.check import BudgetCheck  # noqa: PLC0415
-        from finops.price_facts import prices_now  # noqa: PLC0415
+        from finops.price_facts import GpuHours  # noqa: PLC0415
         from finops.tiles import cost_tile  # noqa: PLC0415  # models are not there before
         from gpuplatform.common.pages import register_tile  # noqa: PLC0415
         from scheduling.bench.registry import Bench, register  # noqa: PLC0415
@@ -30,7 +30,7 @@ class FinopsConfig(AppConfig):
         register_tile(cost_tile)
         register(Bench("bill", "a month of many workloads to its bill", _take_options, _bench))
         register_check(BudgetCheck())
-        register_prices(prices_now)
+        register_prices(GpuHours())
         post_migrate.connect(put_up, sender=self)
 
 

@@ -17,10 +17,12 @@ from finops.allocation.facts import (
     IdlePolicy,
     Period,
     Policy,
+    Quota,
     UsageSource,
     instant,
     moment,
 )
+from finops.allocation.facts import Mapping as Owner
 from finops.allocation.facts import Price as PriceFact
 from finops.allocation.facts import (
     Team as TeamFact,
@@ -29,7 +31,7 @@ from finops.allocation.findings import Finding
 from finops.allocation.money import HOURS_PLACES, ZERO, exact, round_half_up
 from finops.allocation.ownership import Owners, marks_of_iron, marks_of_usage
 from finops.allocation.places import IDLE_NAMESPACE, Account
-from finops.allocation.timeline import InForce, Slots, edges, hours
+from finops.allocation.timeline import InForce, Slots, edges, hours, inside
 from finops.metered_facts import (
     GPU,
     capacity_facts,
@@ -46,7 +48,7 @@ from finops.models.prices import BILLED_UNITS
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
 from finops.specs import NodeShape
-from queues.models import ClusterQueue, ResourceFlavor, Team
+from queues.models import Ownership, ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
@@ -181,7 +183,9 @@ def has_facts(period: BillingPeriod) -> bool:
 
 
 def staleness(period: str = "") -> "ExpressionWrapper[Q]":
-    """Return whether an open month's draft is older than a price or mapping that touches it.
+    """Return whether an open month's draft is older than what touches it.
+
+    That is a price, a mapping, or a queue or namespace that went to another team.
 
     One that is set or ended takes ``rebuilt_at`` away in its own transaction, and so does a day
     that is loaded; the time it was written is the net for drafts that it passed by all the
@@ -194,7 +198,9 @@ def staleness(period: str = "") -> "ExpressionWrapper[Q]":
     }
     prices = Price.objects.filter(touches, unit__in=BILLED_UNITS, **newer)
     mappings = DatedMapping.objects.filter(touches, **newer)
-    is_old = Q(**{f"{period}rebuilt_at": None}) | Q(Exists(prices)) | Q(Exists(mappings))
+    moved = Ownership.objects.filter(since__gt=OuterRef(f"{period}rebuilt_at"))
+    newer_facts = Q(Exists(prices)) | Q(Exists(mappings)) | Q(Exists(moved))
+    is_old = Q(**{f"{period}rebuilt_at": None}) | newer_facts
     return ExpressionWrapper(
         Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
     )
@@ -251,30 +257,40 @@ def promised(period: BillingPeriod, team: Team) -> Promised:
 def promises(period: BillingPeriod, teams: Iterable[int]) -> dict[int, Promised]:
     """Return the same for several teams by their ids, in a fixed number of queries."""
     window, wanted = _period(period), list(teams)
-    owners = dict(ClusterQueue.objects.filter(team__in=wanted).values_list("name", "team_id"))
-    rows = list(rows_inside(QuotaInterval.objects.filter(cluster_queue__in=owners), window))
+    names = dict(Team.objects.filter(pk__in=wanted).values_list("name", "pk"))
+    owners = [one for one in mapping_facts.queue_owners(window) if one.team in names]
+    queues = {one.value for one in owners}
+    rows = list(rows_inside(QuotaInterval.objects.filter(cluster_queue__in=queues), window))
     facts = list(price_facts(window, {row.flavor for row in rows}))
     prices = InForce((price.flavor, price) for price in facts)
     slots = Slots(window, edges(facts))
-    of_team: dict[int, list[QuotaInterval]] = {team: [] for team in wanted}
-    for row in rows:
-        of_team[owners[row.cluster_queue]].append(row)
-    return {team: _promised(rows, prices, slots) for team, rows in of_team.items()}
+    of_team: dict[int, list[Quota]] = {team: [] for team in wanted}
+    for quota in (quota_fact(row, "") for row in rows):
+        for owner in owners:
+            part = _while_owned(quota, owner, window) if owner.value == quota.queue else None
+            if part is not None:
+                of_team[names[owner.team]].append(part)
+    return {team: _promised(quotas, prices, slots) for team, quotas in of_team.items()}
 
 
-def _promised(
-    rows: list[QuotaInterval], prices: InForce[str, PriceFact], slots: Slots
-) -> Promised:
+def _while_owned(quota: Quota, owner: Owner, window: Period) -> Quota | None:
+    """Return the part of a promise that was made to the owner's team."""
+    owned = inside(owner, window)
+    part = inside(quota, replace(window, start=owned.start, end=owned.end)) if owned else None
+    return replace(quota, start=part.start, end=part.end) if part else None
+
+
+def _promised(quotas: list[Quota], prices: InForce[str, PriceFact], slots: Slots) -> Promised:
     gpu_hours, guaranteed, ceiling = ZERO, ZERO, ZERO
-    for row in rows:
-        for slot, length in slots.of(quota_fact(row, "")):
-            price = prices.at(row.flavor, slots.starts[slot])
-            held = hours(row.nominal * length)
-            at_most = held + hours((row.borrowing_limit or 0) * length)
+    for quota in quotas:
+        for slot, length in slots.of(quota):
+            price = prices.at(quota.flavor, slots.starts[slot])
+            held = hours(quota.nominal * length)
+            at_most = held + hours((quota.borrowing_limit or 0) * length)
             gpu_hours += held
             guaranteed += held * price.gpu_hour if price else 0
             ceiling += at_most * price.gpu_hour if price else 0
-    unlimited = any(row.borrowing_limit is None for row in rows)
+    unlimited = any(quota.borrowing_limit is None for quota in quotas)
     return Promised(
         gpu_hours=round_half_up(gpu_hours, HOURS_PLACES),
         guaranteed=round_half_up(guaranteed),

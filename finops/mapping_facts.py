@@ -1,21 +1,25 @@
 """Dated mappings to facts of a bill, and for the time that none covers what queues say now."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from finops.allocation.facts import Deployment, MappingKind, NamespaceMode, Period, instant, moment
 from finops.allocation.facts import Mapping as Owner
 from finops.allocation.money import exact
-from finops.allocation.timeline import Coverage, Span, span
+from finops.allocation.timeline import Coverage, inside, span
 from finops.metered_facts import TEAM_MARK
 from finops.models import Mapping
 from finops.models.mappings import OWNING
 from finops.models.mappings import MappingKind as Kind
+from finops.models.periods import PeriodStep, Step
 from finops.price_facts import end_of
 from finops.sources.opencost import sanitised
-from queues.models import ClusterQueue, Namespace, Team
+from queues.models import ClusterQueue, Namespace, OwnedKind, Ownership, Team
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +76,78 @@ def _as_opencost_spells(owners: Sequence[Owner]) -> list[Owner]:
 def _defaults(owners: Sequence[Owner], window: Period) -> Iterator[Owner]:
     """Yield whose things are where no mapping says it (decisions.md 6).
 
-    The team that a queue or namespace has now, and the one that a run was metered for.
+    The team that had a queue or namespace at the time, and the one that a run was metered for.
     """
-    queues = ClusterQueue.objects.exclude(team=None).values_list("name", "team__name")
-    yield from _gaps(owners, window, "queue", dict(queues))
-    namespaces = Namespace.objects.exclude(team=None).values_list("name", "team__name")
-    yield from _gaps(owners, window, "namespace", dict(namespaces))
+    closings = _closings()
+    for kind, rows in ((OwnedKind.QUEUE, ClusterQueue), (OwnedKind.NAMESPACE, Namespace)):
+        yield from _gaps(owners, window, list(_owned(kind, rows.objects.all(), closings)))
     for name in Team.objects.values_list("name", flat=True):
         yield Owner("label", name, name, key=TEAM_MARK)
 
 
-def _gaps(
-    owners: Sequence[Owner], window: Period, kind: MappingKind, teams: dict[str, str]
+def queue_owners(window: Period) -> list[Owner]:
+    """Return whose each cluster queue is in ``window``: by mapping, else by who had it then."""
+    start, end = moment(window.start), moment(window.end)
+    rows = Mapping.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gt=start), kind=Kind.QUEUE, valid_from__lt=end, cluster=""
+    )
+    said = [_owner(row) for row in rows.select_related("team")]
+    found = _owned(OwnedKind.QUEUE, ClusterQueue.objects.all(), _closings())
+    return [*said, *_gaps(said, window, list(found))]
+
+
+def _closings() -> list[tuple[datetime, datetime]]:
+    """Return when each closed month was closed, and its end."""
+    steps = PeriodStep.objects.filter(step=Step.CLOSED)
+    return list(steps.values_list("at", "period__ends_at"))
+
+
+def _owned(
+    kind: OwnedKind, things: QuerySet[Any], closings: Sequence[tuple[datetime, datetime]]
 ) -> Iterator[Owner]:
-    said: dict[str, list[Owner]] = {}
+    """Yield whose things have been, from when to when.
+
+    What was nobody's before its first team is that team's, but for months that were closed by
+    then. A thing without a history, such as an imported row, has always been whose it is.
+    """
+    history: dict[str, list[tuple[datetime, str | None]]] = defaultdict(list)
+    rows = Ownership.objects.filter(kind=kind).order_by("since", "id")
+    for name, since, team in rows.values_list("name", "since", "team__name"):
+        if team or history[name]:
+            history[name].append((since, team))
+    said: MappingKind = kind.value  # type: ignore[assignment]  # the same words; a test compares
+    for name, changes in history.items():
+        first = max((end for at, end in closings if at <= changes[0][0]), default=None)
+        starts = [first, *(since for since, _ in changes[1:])]
+        ends = [*(since for since, _ in changes[1:]), None]
+        for (_, team), start, end in zip(changes, starts, ends, strict=True):
+            if team and (start is None or end is None or start < end):
+                yield Owner(
+                    said,
+                    name,
+                    team,
+                    start=None if start is None else instant(start),
+                    end=end_of(end),
+                )
+    for name, whose in things.exclude(team=None).values_list("name", "team__name"):
+        if not history.get(name):
+            yield Owner(said, name, whose)
+
+
+def _gaps(owners: Sequence[Owner], window: Period, had: Sequence[Owner]) -> Iterator[Owner]:
+    """Yield what ``had`` says for the time in which no mapping speaks of the same thing."""
+    said: dict[tuple[str, str], list[Owner]] = defaultdict(list)
     for one in owners:
-        if one.kind == kind and one.cluster is None:
-            said.setdefault(one.value, []).append(one)
-    for name, team in teams.items():
-        if name not in said:
-            yield Owner(kind, name, team)
+        if one.cluster is None:
+            said[one.kind, one.value].append(one)
+    for one in had:
+        mapped = said.get((one.kind, one.value))
+        if mapped is None:
+            yield one
             continue
-        covered = Coverage(span(one) for one in said[name])
-        for gap in covered.gaps(Span(window.start, window.end)):
-            yield Owner(kind, name, team, start=gap.start, end=gap.end)
+        part = inside(one, window)
+        for gap in Coverage(span(other) for other in mapped).gaps(part) if part else ():
+            yield replace(one, start=gap.start, end=gap.end)
 
 
 def _mode(row: Mapping) -> NamespaceMode:

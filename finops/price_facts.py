@@ -12,11 +12,12 @@ from django.db.models import Q
 
 from finops.allocation.facts import Capacity, Instant, Period, Usage, instant
 from finops.allocation.facts import Price as PriceFact
-from finops.allocation.money import exact
+from finops.allocation.money import exact, round_half_up
 from finops.allocation.timeline import Coverage, Span, hours, inside, span
 from finops.models import Price
 from finops.models.prices import PriceUnit
 from finops.specs import EVERY_FLAVOR
+from scheduling.pricing import Held
 
 
 def price_facts(period: Period, flavors: Iterable[str]) -> Iterator[PriceFact]:
@@ -78,18 +79,45 @@ def end_of(ended_at: datetime | None) -> Instant | None:
     return None if ended_at is None else instant(ended_at)
 
 
-def prices_now(flavors: Collection[str], at: datetime) -> dict[str, Decimal]:
-    """Return what a GPU-hour of each flavor costs at an instant, in the platform's currency.
+class GpuHours:
+    """What this room answers when scheduling asks for the price of GPU-hours."""
 
-    The price for all where it has none of its own; a flavor without any is left out.
-    """
-    rows = Price.objects.filter(
-        Q(valid_to=None) | Q(valid_to__gt=at),
-        unit=PriceUnit.GPU_HOUR,
-        currency=settings.CURRENCY,
-        subject__in=[*flavors, EVERY_FLAVOR],
-        valid_from__lte=at,
-    )
-    found = {row.subject: row.amount for row in rows}
-    known = {flavor: found.get(flavor, found.get(EVERY_FLAVOR)) for flavor in flavors}
-    return {flavor: amount for flavor, amount in known.items() if amount is not None}
+    def at(self, flavors: Collection[str], at: datetime) -> dict[str, Decimal]:
+        """Return what a GPU-hour of each flavor costs at an instant.
+
+        The price for all where it has none of its own; a flavor without any is left out.
+        """
+        rows = Price.objects.filter(
+            Q(valid_to=None) | Q(valid_to__gt=at),
+            unit=PriceUnit.GPU_HOUR,
+            currency=settings.CURRENCY,
+            subject__in=[*flavors, EVERY_FLAVOR],
+            valid_from__lte=at,
+        )
+        found = {row.subject: row.amount for row in rows}
+        known = {flavor: found.get(flavor, found.get(EVERY_FLAVOR)) for flavor in flavors}
+        return {flavor: amount for flavor, amount in known.items() if amount is not None}
+
+    def worth(self, held: Sequence[Held]) -> list[Decimal | None]:
+        """Return what each was worth, to the cent; None where a part of it has no price. 1 query.
+
+        A price that changed meanwhile counts from then on, as on the bill.
+        """
+        start, end = min(one.since for one in held), max(one.until for one in held)
+        period = Period(instant(start), instant(end), currency=settings.CURRENCY)
+        by_flavor: dict[str, list[PriceFact]] = defaultdict(list)
+        for price in price_facts(period, {one.flavor for one in held}):
+            by_flavor[price.flavor].append(price)
+        return [_worth(one, by_flavor[one.flavor]) for one in held]
+
+
+def _worth(held: Held, prices: Iterable[PriceFact]) -> Decimal | None:
+    window = Period(instant(held.since), instant(held.until))
+    total, priced = Fraction(0), 0
+    for price in prices:
+        if (part := inside(price, window)) is not None:
+            priced += part.end - part.start
+            total += hours(held.gpus * (part.end - part.start)) * Fraction(price.gpu_hour)
+    if priced < window.end - window.start:
+        return None
+    return round_half_up(total)

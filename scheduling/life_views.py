@@ -1,16 +1,19 @@
-"""Pages of what happens in a workload's life: switches, gates, admission checks, alerts."""
+"""Pages of what happens in a workload's life: switches, gates, checks, evictions, alerts."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common import clock
-from gpuplatform.common.pages import asked
+from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require
 from queues.forms import add_problems
@@ -19,13 +22,16 @@ from scheduling.checking import delete_check, save_check
 from scheduling.engine.terms import CheckVerdict
 from scheduling.forms import CheckForm
 from scheduling.models import AdmissionCheck, Workload
-from scheduling.selectors import workloads
+from scheduling.selectors import evictions, workloads
 from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
     current_findings,
     load_platform,
 )
+
+PER_PAGE = 50
+WINDOWS = {"7": 7, "30": 30, "365": 365}  # days
 
 
 def _own(request: HttpRequest, uid: UUID) -> Workload:
@@ -148,3 +154,29 @@ def alerts_page(request: HttpRequest) -> HttpResponse:
     lines = alert_lines(current_findings(load_platform(clock.now())), actor)
     context = {"lines": lines, "cleared": cleared_lines(actor), "actor": actor}
     return render(request, "scheduling/alerts.html", context)
+
+
+@require_safe
+@require()
+def evictions_page(request: HttpRequest) -> HttpResponse:
+    """Show who was evicted for whom, and what that threw away in GPU-hours and money."""
+    actor, days = actor_of(request), WINDOWS.get(request.GET.get("days", ""), 30)
+    wanted = {name: asked(request, name) for name in ("team", "reason")}
+    rows = evictions.eviction_rows(actor, since=clock.now() - timedelta(days=days), **wanted)
+    if wanted_format(request):
+        cells = evictions.eviction_cells(evictions.as_evictions(rows.iterator(), actor))
+        return rows_response(request, "evictions", evictions.EVICTION_COLUMNS, cells)
+    page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
+    context = {
+        "actor": actor,
+        "page": page,
+        "rows": list(evictions.as_evictions(page.object_list, actor)),
+        "lost_hours": evictions.lost_hours(rows),
+        "wanted": wanted,
+        "days": days,
+        "windows": WINDOWS.values(),
+        "is_filtered": any(wanted.values()),
+        "choices": evictions.eviction_choices(actor),
+        "currency": settings.CURRENCY,
+    }
+    return render(request, "scheduling/evictions.html", context)

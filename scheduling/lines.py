@@ -112,8 +112,8 @@ def _run(index: int, name: str) -> tuple[str, int, int]:
 
 
 def lost_by(decision: Evict | Shrink) -> dict[str, float]:
-    """Return the GPU-hours of progress that an eviction throws away, to a tenth."""
-    lost = round(decision.lost_gpu_hours, 1)
+    """Return the GPU-hours of progress that is thrown away, as a bill would count them."""
+    lost = round(decision.lost_gpu_hours, 6)
     return {"lost_gpu_hours": lost} if lost else {}
 
 

@@ -1,19 +1,32 @@
-"""What a GPU-hour costs now, as far as this room may ask: money is another room's.
+"""What GPU-hours cost, as far as this room may ask: money is another room's.
 
 Whoever knows prices registers at start-up (``decisions.md`` 6: scheduling declares the protocol).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class Held(NamedTuple):
+    """GPUs of one flavor held in ``[since, until)``."""
+
+    flavor: str
+    gpus: int
+    since: datetime
+    until: datetime
 
 
 class GpuHourPrices(Protocol):
-    """Knows what one GPU-hour of each flavor costs at an instant, in the platform's currency."""
+    """Knows what GPU-hours cost, in the platform's currency."""
 
-    def __call__(self, flavors: Collection[str], at: datetime) -> Mapping[str, Decimal]:
-        """Return the prices by flavor; a flavor without one is left out."""
+    def at(self, flavors: Collection[str], at: datetime) -> Mapping[str, Decimal]:
+        """Return what one GPU-hour costs at an instant; a flavor without a price is left out."""
+        ...
+
+    def worth(self, held: Sequence[Held]) -> list[Decimal | None]:
+        """Return what each was worth at the prices in force, to the cent; None: unpriced."""
         ...
 
 
@@ -27,4 +40,9 @@ def register_prices(prices: GpuHourPrices) -> None:
 
 def gpu_hour_prices(flavors: Collection[str], at: datetime) -> Mapping[str, Decimal]:
     """Return what one GPU-hour costs by flavor; nothing where nobody knows prices."""
-    return _registered[0](flavors, at) if _registered and flavors else {}
+    return _registered[0].at(flavors, at) if _registered and flavors else {}
+
+
+def worths(held: Sequence[Held]) -> list[Decimal | None]:
+    """Return what each was worth, to the cent, in the same order; None where that is unknown."""
+    return _registered[0].worth(held) if _registered and held else [None] * len(held)

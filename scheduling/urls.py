@@ -42,4 +42,5 @@ urlpatterns = [
     path("flavors/<name:name>/", machines.flavor_page, name="flavor"),
     path("topologies/<name:name>/", machines.topology_page, name="topology"),
     path("borrowing/", views.borrowing_page, name="borrowing"),
+    path("evictions/", life_views.evictions_page, name="evictions"),
 ]

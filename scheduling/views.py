@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -228,13 +229,15 @@ def borrowing_page(request: HttpRequest) -> HttpResponse:
     open_only = request.GET.get("open") == "1"
     rows = loans.loan_rows(actor, open_only=open_only, **wanted)
     if wanted_format(request):
-        cells = loans.loan_cells(loans.as_loan(row, actor, now, pages) for row in rows.iterator())
+        cells = loans.loan_cells(loans.as_loans(rows.iterator(), actor, now, pages))
         return rows_response(request, "loans", loans.LOAN_COLUMNS, cells)
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     current = loans.open_loans(actor, pages=pages)
     context = {
+        "actor": actor,
         "page": page,
-        "loans": [loans.as_loan(row, actor, now, pages) for row in page.object_list],
+        "loans": list(loans.as_loans(page.object_list, actor, now, pages)),
+        "currency": settings.CURRENCY,
         "current": current,
         "wanted": wanted,
         "open_only": open_only,

@@ -77,7 +77,7 @@ RAIL = (
     RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
-    RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
+    RailItem("borrowing", _("Borrowing"), "borrowing", "b", also=("/evictions/",)),
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),
     RailItem("budgets", _("Budgets"), "prices", "u", "bills"),

@@ -39,6 +39,8 @@ AMOUNTS = (
     "capacity",
     "amount",
     "missing",
+    "promised",
+    "unmanaged",
 )
 INSTANTS = ("until",)  # seconds since the epoch
 SECONDS = ("waited_s", "rests_s", "limit_s")

@@ -15,7 +15,7 @@ DEVICES: dict[str, Reason] = {
     ),
     "FRAGMENTED:Islands": Reason(
         WARNING,
-        _("{free} GPUs are free, but no island has room: a pod needs {near} that are near."),
+        _("No island has room for a pod that needs {near} near each other; free in all: {free}."),
         _("It starts once others leave an island; with prefer-island it would wait for none."),
     ),
     "FLAVOR_MISMATCH:OtherGpus": Reason(

@@ -118,15 +118,16 @@ ALERTS: dict[str, Reason] = {
     "DRIFT": Reason(
         WARNING,
         _(
-            "Of {name} {promised} GPUs are promised and {placeable} can be placed: {declared} are"
-            " declared, {healthy} healthy, {unmanaged} taken by pods outside every queue."
+            "Of {name} {promised} are promised and {placeable} can be placed: of {declared} that"
+            " are declared, {away} are on nodes that are not ready, {cordoned} on cordoned ones,"
+            " and pods outside every queue hold {unmanaged}."
         ),
         _("Bring nodes back, or promise less."),
         _("More of {name} is promised than can be placed."),
     ),
     "UNMANAGED_USE": Reason(
         WARNING,
-        _("Pods outside every queue hold {unmanaged} GPUs of {name}."),
+        _("Pods outside every queue hold {unmanaged} of {name}."),
         _("Give them a queue, or leave their GPUs out of what is promised."),
     ),
     "NODES_NOT_READY": Reason(

@@ -2,6 +2,7 @@
 
 from queues.models.cohorts import Cohort
 from queues.models.flavors import ResourceFlavor, Topology, TopologyLevel
+from queues.models.ownership import OwnedKind, Ownership
 from queues.models.priorities import PriorityClass
 from queues.models.queues import ClusterQueue, LocalQueue
 from queues.models.quotas import FlavorQuota
@@ -17,6 +18,8 @@ __all__ = [
     "LocalQueue",
     "Membership",
     "Namespace",
+    "OwnedKind",
+    "Ownership",
     "PlatformRole",
     "PriorityClass",
     "ResourceFlavor",

@@ -5,6 +5,7 @@ Two editors of one row: the second one's version is old, and ``Stale`` says whic
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from django.contrib.auth.models import AbstractUser
@@ -16,11 +17,14 @@ from gpuplatform.common import audit, clock
 from gpuplatform.common.problems import Problem, Rejected, Stale
 from gpuplatform.common.wakeup import request_cycle
 from queues.descriptions import as_json
+from queues.models import OwnedKind, Ownership
 from queues.models.fields import Versioned
 
 Row = TypeVar("Row", bound=Versioned)
 Guard = Callable[[str, str], Iterable[Problem]]
 _guards: list[Guard] = []
+ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
+OWNED = {"ClusterQueue": OwnedKind.QUEUE, "Namespace": OwnedKind.NAMESPACE}
 
 
 def register_delete_guard(guard: Guard) -> None:
@@ -69,7 +73,9 @@ class Edit(Generic[Row]):
         """Insert a row; somebody who was faster makes this edit stale."""
         try:
             with transaction.atomic():
-                return self.model._default_manager.create(**columns)  # noqa: SLF001
+                row = self.model._default_manager.create(**columns)  # noqa: SLF001
+                self._date_owner(None, row)
+                return row
         except IntegrityError as error:
             raise Stale([_stale(1)]) from error
 
@@ -77,19 +83,33 @@ class Edit(Generic[Row]):
         """Change a row if it still has the version that was read, and grow the version."""
         rows = self.model._default_manager.filter(pk=row.pk, version=row.version)  # noqa: SLF001
         grown = {"version": row.version + 1, "updated_at": clock.now()}
+        owner = getattr(row, "team_id", None)
         if not rows.update(**columns, **grown):
             raise Stale([_stale(row.version + 1)])
         row.refresh_from_db()
+        self._date_owner(owner, row)
         return row
+
+    def _date_owner(self, before: int | None, row: Row | None) -> None:
+        """Note from when on a queue or namespace is another team's; its past stays where it is."""
+        after = getattr(row, "team_id", None)
+        if self.kind not in OWNED or after == before:
+            return
+        thing = {"kind": OWNED[self.kind], "name": self.key}
+        if before is not None and not Ownership.objects.filter(**thing).exists():
+            Ownership.objects.create(**thing, team_id=before, since=ALWAYS)
+        Ownership.objects.create(**thing, team_id=after)
 
     def remove(self, row: Row, before: object) -> None:
         """Delete a row that nothing needs, and note it."""
         refuse(problem for guard in _guards for problem in guard(self.kind, self.key))
+        owner = getattr(row, "team_id", None)
         try:
             row.delete()
         except ProtectedError as error:
             names = ", ".join(sorted({str(other) for other in error.protected_objects})[:5])
             raise Rejected([in_use(names)]) from error
+        self._date_owner(owner, None)
         self.note("deleted", before, None)
 
     def note(self, verb: str, before: object, after: object) -> None:

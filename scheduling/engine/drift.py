@@ -18,7 +18,8 @@ from scheduling.engine.usage import is_gpu
 class Drift:
     """GPUs of one flavor. ``placeable``: on nodes that take pods, less what strangers hold.
 
-    ``unmanaged``: held by pods outside every queue. ``away``: nodes that are not ready.
+    ``unmanaged``: held by pods outside every queue. ``cordoned``: on nodes that are ready and take
+    no new pods. ``away``: nodes that are not ready.
     """
 
     flavor: str
@@ -28,6 +29,7 @@ class Drift:
     healthy: int
     placeable: int
     unmanaged: int
+    cordoned: int = 0
     away: tuple[str, ...] = ()
 
     @property
@@ -63,5 +65,8 @@ def drift(snapshot: Snapshot, outside: Mapping[FlavorResource, int]) -> Iterator
                 - held
                 - outside.get(fr, 0),
                 unmanaged=strange + outside.get(fr, 0),
+                cordoned=sum(
+                    n.allocatable.get(resource, 0) for n in nodes if n.ready and not n.usable
+                ),
                 away=tuple(sorted(node.name for node in nodes if not node.ready)),
             )

@@ -88,6 +88,8 @@ def _of_drift(column: Drift) -> Iterator[Diagnostic]:
         "declared": column.declared,
         "healthy": column.healthy,
         "placeable": column.placeable,
+        "away": column.declared - column.healthy,
+        "cordoned": column.cordoned,
         "unmanaged": column.unmanaged,
     }
     subject = f"ResourceFlavor/{column.flavor}"

@@ -10,6 +10,8 @@ from queues.access import Actor
 from scheduling.engine.machines import GPU
 from scheduling.models import WorkloadEvent
 
+SHOWN = 0.05  # GPU-hours that are not 0.0 in the words of a line
+
 EVENT_CHIPS = {
     "submitted": "is-pending",
     "requeued": "is-pending",
@@ -121,7 +123,7 @@ def _losses(facts: Mapping[str, object]) -> list[str]:
     parts = []
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
-        parts.append(words % {"n": f"{lost:g}"})
+        parts.append(words % {"n": f"{lost:.1f}" if lost >= SHOWN else gettext("Next to no")})
     if isinstance(idle := facts.get("held_idle_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours were held idle for it before.")
         parts.append(words % {"n": f"{idle:g}"})

@@ -1,11 +1,14 @@
 """Who lent what to whom: the ledger of loans, from usage intervals."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import islice
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 
 from queues.access import Actor, visible
@@ -13,8 +16,10 @@ from queues.models import ClusterQueue, Team
 from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Holding
 from scheduling.models import UsageInterval
+from scheduling.pricing import Held, worths
 from scheduling.selectors.pages import Pages, Part
 
+AT_ONCE = 1_000
 LOAN_COLUMNS = (
     "borrower",
     "borrower_team",
@@ -24,6 +29,8 @@ LOAN_COLUMNS = (
     "from",
     "to",
     "gpu_hours",
+    "worth",
+    "currency",
     "workload",
     "ended_by",
 )
@@ -41,6 +48,7 @@ class Loan:
     since: datetime
     until: datetime | None
     gpu_hours: float
+    worth: Decimal | None = None  # at the prices in force; None: unpriced, or not to be seen
     workload: Any = None  # None where the reader may not see it
     ended_by: str = ""
     borrower_page: str = ""
@@ -96,23 +104,31 @@ def _successors(*, same: bool = False) -> QuerySet[UsageInterval]:
     return UsageInterval.objects.filter(**on, started_at=OuterRef("ended_at"))
 
 
-def as_loan(row: Any, actor: Actor, now: datetime, pages: Pages) -> Loan:
-    """Return one row as a loan; a foreign workload stays unnamed."""
-    held = (row.ended_at or now) - row.started_at
-    return Loan(
-        borrower=row.cluster_queue,
-        team=row.team,
-        lender=row.lender,
-        flavor=row.flavor,
-        gpus=row.amount,
-        since=row.started_at,
-        until=row.ended_at,
-        gpu_hours=row.amount * held.total_seconds() / 3600,
-        workload=row.workload if _may_see(row.team_id, actor) else None,
-        ended_by=_ended_by(row),
-        borrower_page=pages.of_queue(row.cluster_queue),
-        lender_page=pages.of_lender(row.lender),
-    )
+def as_loans(rows: Iterable[Any], actor: Actor, now: datetime, pages: Pages) -> Iterator[Loan]:
+    """Yield rows as loans, with what each was worth; a foreign workload stays unnamed.
+
+    A query of prices for every 1,000 rows, for those who may see prices.
+    """
+    rows = iter(rows)
+    while some := list(islice(rows, AT_ONCE)):
+        held = [Held(r.flavor, r.amount, r.started_at, r.ended_at or now) for r in some]
+        known = worths(held) if actor.may_see_prices else [None] * len(some)
+        for row, one, worth in zip(some, held, known, strict=True):
+            yield Loan(
+                borrower=row.cluster_queue,
+                team=row.team,
+                lender=row.lender,
+                flavor=row.flavor,
+                gpus=row.amount,
+                since=row.started_at,
+                until=row.ended_at,
+                gpu_hours=row.amount * (one.until - one.since).total_seconds() / 3600,
+                worth=worth,
+                workload=row.workload if _may_see(row.team_id, actor) else None,
+                ended_by=_ended_by(row),
+                borrower_page=pages.of_queue(row.cluster_queue),
+                lender_page=pages.of_lender(row.lender),
+            )
 
 
 def _may_see(team_id: int | None, actor: Actor) -> bool:
@@ -149,6 +165,8 @@ def loan_cells(loans: Iterable[Loan]) -> Iterable[dict[str, Any]]:
             "from": loan.since,
             "to": loan.until,
             "gpu_hours": round(loan.gpu_hours, 6),
+            "worth": loan.worth,
+            "currency": "" if loan.worth is None else settings.CURRENCY,
             "workload": str(loan.workload) if loan.workload else "",
             "ended_by": loan.ended_by,
         }

@@ -175,6 +175,7 @@ PAGES = (
     door("topologies/<name>/edit/", "/topologies/nowhere/edit/", "login 403 403 403 403 403 404"),
     door("nodes/<name>/delete/", f"/nodes/{NODE}/delete/", ONLY_POST),
     door("borrowing/", "/borrowing/", SIGNED_IN, files=True, shows=("queue",), allowed=BORROWER),
+    door("evictions/", "/evictions/", SIGNED_IN, files=True),
     door("teams/", "/teams/", SIGNED_IN, files=True, shows=("shown",)),
     door("teams/new/", "/teams/new/", EDITORS),
     door("teams/<name>/", "/teams/datos/", OF_DATOS),

@@ -44,6 +44,7 @@ LISTS = {
     "/flavors/": ("", "csv"),
     "/flavors/h100-sxm/": ("",),
     "/borrowing/": ("", "csv"),
+    "/evictions/": ("", "csv"),
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
     "/cost/": ("", "csv"),

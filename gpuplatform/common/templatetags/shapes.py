@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 
-from gpuplatform.common import actions
+from gpuplatform.common import actions, reasons
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
@@ -201,6 +201,12 @@ def resource_words(resource: str) -> str:
         "cpu": gettext("CPU"),
         "memory": gettext("memory"),
     }.get(resource, resource)
+
+
+@register.filter
+def reason_words(code: str) -> str:
+    """Return what a code means, in a sentence."""
+    return reasons.sentence(code, {})
 
 
 @register.filter

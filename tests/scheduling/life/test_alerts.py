@@ -39,8 +39,21 @@ def test_drift_tells_promised_declared_healthy_placeable_and_unmanaged():
     drift = found()["DRIFT"]
     names = ("promised", "declared", "healthy", "placeable", "unmanaged", "missing")
     assert [drift[name] for name in names] == [8, 8, 4, 1, 3, 7]
+    (said,) = [
+        one.sentence for one in current_findings(load_platform(NOON)) if one.code == "DRIFT"
+    ]
+    assert said == (
+        "Of h100-sxm 8 GPUs are promised and 1 can be placed: of 8 that are declared, 4 are on"
+        " nodes that are not ready, 0 on cordoned ones, and pods outside every queue hold 3 GPUs."
+    )
     assert found()["NODES_NOT_READY"]["names"] == "h100-node-01"
     assert found()["UNMANAGED_USE"]["unmanaged"] == 3
+
+
+def test_drift_tells_what_is_cordoned_apart_from_what_is_not_ready():
+    Node.objects.filter(name="h100-node-01").update(schedulable=False)
+    drift = found()["DRIFT"]
+    assert [drift[name] for name in ("declared", "healthy", "cordoned", "away")] == [8, 8, 4, 0]
 
 
 def test_an_alert_is_raised_once_and_cleared_when_it_ends(clock: Any):
