@@ -294,7 +294,22 @@ FINISHED_KEPT_DAYS = float(env("FINISHED_KEPT_DAYS")) if env("FINISHED_KEPT_DAYS
 EVENTS_KEPT_DAYS = float(env("EVENTS_KEPT_DAYS")) if env("EVENTS_KEPT_DAYS") else None
 
 # ---- mail and logs ---------------------------------------------------------------------------
-EMAIL_BACKEND = env("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+# Alerts are mailed where there is a server to send them through.
+EMAIL_HOST = env("EMAIL_HOST")
+ALERT_MAIL = env_bool("ALERT_MAIL", bool(EMAIL_HOST))
+EMAIL_BACKEND = env(
+    "EMAIL_BACKEND",
+    f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend",
+)
+EMAIL_PORT = int(env("EMAIL_PORT", "25"))
+EMAIL_HOST_USER = env("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS")
+EMAIL_USE_SSL = env_bool("EMAIL_USE_SSL")
+EMAIL_TIMEOUT = 10  # seconds for each answer of the server
+DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", "gpuplatform@localhost")
+# Where people reach the platform, for links in letters: https://gpu.example.org
+SITE_URL = env("SITE_URL").rstrip("/")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

@@ -190,6 +190,7 @@ PAGES = (
     door("account/", "/account/", SIGNED_IN, allowed=OWN_TOKEN),
     door("account/password/", "/account/password/", SIGNED_IN),
     door("account/tokens/", "/account/tokens/", ONLY_POST),
+    door("account/mail/", "/account/mail/", ONLY_POST),
     door("account/tokens/revoke/", "/account/tokens/revoke/", ONLY_POST),
     door("submit/", "/submit/", "login 403 200 200 403 403 200"),
     door("cost/", "/cost/", "login 404 404 200 200 200 200", files=True, allowed=LENDER),
