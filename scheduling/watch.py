@@ -8,7 +8,7 @@ from datetime import datetime
 from gpuplatform.common import clock
 from scheduling.alerting import Audience, Concern, Kind, follow
 from scheduling.engine.terms import DiagnosticCode
-from scheduling.selectors.alerts import OWNER, SILENT, current_findings, load_platform
+from scheduling.selectors.alerts import OWNER, SILENT, UNDRIVEN, current_findings, load_platform
 from scheduling.selectors.promises import identity
 
 ADMINS = (Audience.ADMINS,)
@@ -23,6 +23,7 @@ KINDS = (
     Kind("NODES_NOT_READY", ADMINS, open_to_all=True),
     Kind("NODE_OVERCOMMITTED", ADMINS, open_to_all=True),
     Kind(SILENT, ADMINS),
+    Kind(UNDRIVEN, ADMINS),
 )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Sum
 
 from gpuplatform.common import reasons
@@ -13,11 +14,12 @@ from gpuplatform.common.diagnostics import Diagnostic
 from queues.access import Actor
 from queues.models import ResourceFlavor
 from scheduling.alerting import codes_of, may_read
+from scheduling.engine.atlas import Atlas
 from scheduling.engine.drift import Drift, drift
 from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
-from scheduling.models import Agent, Alert, Node, Placement, UsageInterval
+from scheduling.models import Agent, AgentNode, Alert, Node, Placement, UsageInterval
 from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
@@ -31,7 +33,7 @@ from scheduling.selectors.promises import identity, promise_findings
 
 NAMED, SHOWN = 5, 50  # nodes that a sentence names, and cleared alerts that a page shows
 OWNER = "scheduling"  # who looks after the alerts that are told from the world as it is now
-SILENT = "AGENT_SILENT"
+SILENT, UNDRIVEN = "AGENT_SILENT", "NODES_WITHOUT_AGENT"
 
 
 def load_platform(now: datetime) -> Snapshot:
@@ -62,14 +64,14 @@ def held_outside() -> dict[FlavorResource, int]:
 
 
 def current_findings(snapshot: Snapshot) -> list[Diagnostic]:
-    """Return everything that an alert tells, as it is now. 3 queries beside the snapshot."""
+    """Return everything that an alert tells, as it is now. 4 queries beside the snapshot."""
     found = list(promise_findings(snapshot))
     drained = set(Node.objects.filter(ready=True, draining=True).values_list("name", flat=True))
     for column in drift(snapshot, held_outside()):
         away = tuple(name for name in column.away if name not in drained)
         found += _of_drift(replace(column, away=away))
     found += _overcommitted(snapshot)
-    return [*found, *_silent_agents()]
+    return [*found, *_silent_agents(), *_undriven(snapshot)]
 
 
 def _silent_agents() -> Iterator[Diagnostic]:
@@ -79,6 +81,25 @@ def _silent_agents() -> Iterator[Diagnostic]:
         since = row.heard_at.isoformat(timespec="seconds")
         numbers: dict[str, str | int] = {"agent": row.name, "since": since, "nodes": row.owned}
         yield Diagnostic(SILENT, f"Agent/{row.name}", "", numbers)
+
+
+def _undriven(snapshot: Snapshot) -> Iterator[Diagnostic]:
+    """Yield the flavors with nodes that no agent drives, where agents drive the cluster.
+
+    Before the first agent has come, or where the cluster is simulated, this says nothing new.
+    """
+    if settings.CLUSTER_BACKEND != "external":
+        return
+    owned = frozenset(AgentNode.objects.values_list("name", flat=True))
+    if not owned:
+        return
+    atlas = Atlas(snapshot)
+    for flavor in sorted(snapshot.flavors):
+        usable = (node.name for node in atlas.nodes_of(flavor) if node.usable)
+        if names := sorted(set(usable) - owned):
+            numbers: dict[str, str | int] = {"nodes": len(names)}
+            numbers["names"] = ", ".join(names[:NAMED])
+            yield Diagnostic(UNDRIVEN, f"ResourceFlavor/{flavor}", "", numbers)
 
 
 def _of_drift(column: Drift) -> Iterator[Diagnostic]:

@@ -160,6 +160,7 @@ PAGES = (
     door("admission-checks/save/", "/admission-checks/save/", ONLY_POST),
     door("admission-checks/<name>/delete/", f"/admission-checks/{CHECK}/delete/", ONLY_POST),
     door("agents/", "/agents/", "login 403 403 403 200 200 200", files=True),
+    door("agents/forget/", "/agents/forget/", ONLY_POST),
     door("nodes/", "/nodes/", SIGNED_IN, files=True),
     door("nodes/<name>/", f"/nodes/{NODE}/", SIGNED_IN),
     door("nodes/<name>/cordon/", f"/nodes/{NODE}/cordon/", ONLY_POST),

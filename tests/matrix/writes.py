@@ -298,6 +298,7 @@ WRITES = (
         {"cordoned": "yes", "reason": REASON},
         f"/nodes/{NODE}/cordon/",
     ),
+    page("agents/forget/", ADMIN, {"agent": AGENT, "reason": REASON}),
     page("nodes/<name>/delete/", ADMIN, {"reason": REASON}, f"/nodes/{NODE}/delete/"),
     page("submit/", "login 403 422 ok 403 403 ok", {"text": MANIFEST, "submit": "yes"}),
     page(
