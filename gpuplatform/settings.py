@@ -160,6 +160,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_PUBLISH_RETRY = False  # a lost wake-up costs one beat tick, a hanging request more
 CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "gpuplatform.common.timetable:SteadyScheduler"
 
 # ---- people ----------------------------------------------------------------------------------
 AUTH_USER_MODEL = "queues.User"
