@@ -149,7 +149,13 @@ if CELERY_BROKER_URL.startswith("filesystem"):
         "polling_interval": 0.1,
     }
 else:
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
+    # A broker that hangs holds nobody up for long, and a page least of all: who wakes tries once.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 300,
+        "socket_timeout": 2,
+        "socket_connect_timeout": 2,
+        "max_retries": 0,
+    }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "cost"
 # A worker that is told nothing listens to all of them.
@@ -286,7 +292,11 @@ CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 # agent is told to ask what it should run.
 AGENT_SILENT_AFTER_S = float(env("AGENT_SILENT_AFTER_S", "60"))
 AGENT_POLL_S = float(env("AGENT_POLL_S", "2"))
-CYCLE_LEASE_S = 10
+# How long a cycle worker that died may keep the right to decide; how often an idle one says so.
+CYCLE_LEASE_S = int(env("CYCLE_LEASE_S", "10"))
+# PostgreSQL ends the transaction of a decider that says nothing for so long (paused, cut off), so
+# that its locks keep nobody else from going on.
+CYCLE_STUCK_S = float(env("CYCLE_STUCK_S", "60"))
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000
