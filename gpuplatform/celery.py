@@ -20,6 +20,7 @@ app.autodiscover_tasks()
 app.conf.beat_schedule = {
     "cycle": {"task": "scheduling.run_cycle", "schedule": 2.0},
     "watch": {"task": "scheduling.watch", "schedule": 30.0},
+    "mail": {"task": "scheduling.send_mail", "schedule": 60.0},
     "sources": {"task": "finops.load_sources", "schedule": 600.0},
     "drafts": {"task": "finops.rebuild_drafts", "schedule": 300.0},
     "budgets": {"task": "finops.measure_budgets", "schedule": 600.0},
@@ -27,6 +28,7 @@ app.conf.beat_schedule = {
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
 app.conf.task_routes = {
+    "scheduling.send_mail": {"queue": "mail"},  # a dead mail server keeps no cycle waiting
     "scheduling.*": {"queue": "cycle"},
     "finops.*": {"queue": "cost"},
     "doors.*": {"queue": "cost"},

@@ -149,7 +149,13 @@ if CELERY_BROKER_URL.startswith("filesystem"):
         "polling_interval": 0.1,
     }
 else:
-    CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 300}
+    # A broker that hangs holds nobody up for long, and a page least of all: who wakes tries once.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "visibility_timeout": 300,
+        "socket_timeout": 2,
+        "socket_connect_timeout": 2,
+        "max_retries": 0,
+    }
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "cost"
 # A worker that is told nothing listens to all of them.
@@ -160,6 +166,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_PUBLISH_RETRY = False  # a lost wake-up costs one beat tick, a hanging request more
 CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULER = "gpuplatform.common.timetable:SteadyScheduler"
 
 # ---- people ----------------------------------------------------------------------------------
 AUTH_USER_MODEL = "queues.User"
@@ -285,7 +292,11 @@ CLUSTER_BACKEND = env("CLUSTER_BACKEND", "simulated")
 # agent is told to ask what it should run.
 AGENT_SILENT_AFTER_S = float(env("AGENT_SILENT_AFTER_S", "60"))
 AGENT_POLL_S = float(env("AGENT_POLL_S", "2"))
-CYCLE_LEASE_S = 10
+# How long a cycle worker that died may keep the right to decide; how often an idle one says so.
+CYCLE_LEASE_S = int(env("CYCLE_LEASE_S", "10"))
+# PostgreSQL ends the transaction of a decider that says nothing for so long (paused, cut off), so
+# that its locks keep nobody else from going on.
+CYCLE_STUCK_S = float(env("CYCLE_STUCK_S", "60"))
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000
@@ -294,7 +305,22 @@ FINISHED_KEPT_DAYS = float(env("FINISHED_KEPT_DAYS")) if env("FINISHED_KEPT_DAYS
 EVENTS_KEPT_DAYS = float(env("EVENTS_KEPT_DAYS")) if env("EVENTS_KEPT_DAYS") else None
 
 # ---- mail and logs ---------------------------------------------------------------------------
-EMAIL_BACKEND = env("EMAIL_BACKEND", "django.core.mail.backends.console.EmailBackend")
+# Alerts are mailed where there is a server to send them through.
+EMAIL_HOST = env("EMAIL_HOST")
+ALERT_MAIL = env_bool("ALERT_MAIL", bool(EMAIL_HOST))
+EMAIL_BACKEND = env(
+    "EMAIL_BACKEND",
+    f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend",
+)
+EMAIL_PORT = int(env("EMAIL_PORT", "25"))
+EMAIL_HOST_USER = env("EMAIL_HOST_USER")
+EMAIL_HOST_PASSWORD = env("EMAIL_HOST_PASSWORD")
+EMAIL_USE_TLS = env_bool("EMAIL_USE_TLS")
+EMAIL_USE_SSL = env_bool("EMAIL_USE_SSL")
+EMAIL_TIMEOUT = 10  # seconds for each answer of the server
+DEFAULT_FROM_EMAIL = env("DEFAULT_FROM_EMAIL", "gpuplatform@localhost")
+# Where people reach the platform, for links in letters: https://gpu.example.org
+SITE_URL = env("SITE_URL").rstrip("/")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

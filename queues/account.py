@@ -20,7 +20,7 @@ from queues import pages
 from queues.access import actor_of, require, visible
 from queues.forms import TokenForm, add_problems
 from queues.models import ApiToken, Team, User
-from queues.services import issue_token, revoke_token, set_password
+from queues.services import issue_token, revoke_token, set_alert_mail, set_password
 
 REFUSED = 422
 
@@ -117,4 +117,16 @@ def token_revoke(request: HttpRequest) -> HttpResponse:
         raise Http404
     revoke_token(token, actor=actor_of(request).user)
     messages.success(request, gettext("%(name)s is revoked.") % {"name": token.name})
+    return redirect("account")
+
+
+@require_POST
+@require()
+def alert_mail(request: HttpRequest) -> HttpResponse:
+    """Take oneself off the mail about alerts, or back on it."""
+    user, wanted = actor_of(request).user, request.POST.get("wanted") == "yes"
+    assert user is not None
+    set_alert_mail(user, wanted, actor=user)
+    words = gettext("You get mail about alerts that concern you.")
+    messages.success(request, words if wanted else gettext("You get no mail about alerts."))
     return redirect("account")

@@ -1,6 +1,7 @@
 """Writers of admission checks: which questions work of which queues has to pass."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import Any
 
 from django.db import transaction
@@ -10,7 +11,7 @@ from gpuplatform.common.problems import Problem
 from queues.models import ClusterQueue, User
 from queues.rules.words import check_name
 from queues.services.writing import Edit, refuse, require_row, store
-from scheduling.checks import ALL_QUEUES, KINDS
+from scheduling.checks import ALL_QUEUES, KINDS, MANUAL
 from scheduling.models import AdmissionCheck
 from scheduling.specs import CheckSpec
 
@@ -43,6 +44,35 @@ def save_check(
         "description": spec.description,
     }
     return store(edit, row, columns, (describe_check(row) if row else None, spec))
+
+
+def save_kind(spec: CheckSpec, *, actor: User | None, reason: str = "") -> AdmissionCheck:
+    """Say who answers a check; of whom it is asked, and what else it says, stays as it is."""
+    row = AdmissionCheck.objects.filter(name=spec.name).first()
+    if row is not None:
+        spec = replace(describe_check(row), kind=spec.kind)
+    return save_check(spec, actor=actor, reason=reason)
+
+
+@transaction.atomic
+def name_queue(
+    queue: str, names: Collection[str], left: Collection[str], *, actor: User | None, reason: str
+) -> None:
+    """Let these checks be asked of the work of a queue, and the ``left`` ones no more.
+
+    A check that is not there is made, for people to answer: work waits rather than slips through.
+
+    Raises:
+        Rejected: a name is none, or a check has too many queues.
+    """
+    rows = {row.name: row for row in AdmissionCheck.objects.filter(name__in=[*names, *left])}
+    for name in sorted({*names, *left}):
+        spec = describe_check(rows[name]) if name in rows else CheckSpec(name, MANUAL)
+        others = tuple(one for one in spec.queues if one != queue)
+        if name in names and queue not in spec.queues and ALL_QUEUES not in spec.queues:
+            save_check(replace(spec, queues=(*others, queue)), actor=actor, reason=reason)
+        elif name in left and name in rows:
+            save_check(replace(spec, queues=others), actor=actor, reason=reason)
 
 
 @transaction.atomic

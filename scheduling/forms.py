@@ -1,6 +1,7 @@
 """Filters of this room's lists, and the reason that acting on a node asks for."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import django_filters
 from django import forms
@@ -77,6 +78,18 @@ class ReasonForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"), max_length=500, validators=[MinLengthValidator(REASON_LENGTH)]
     )
+
+
+class ForgetForm(ReasonForm):
+    """Which agent is to be forgotten, and why. ``agents``: the names of all there are."""
+
+    agent = forms.ChoiceField(label=_("Agent"))
+    field_order = ("agent", "reason")
+
+    def __init__(self, *args: Any, agents: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = cast("forms.ChoiceField", self.fields["agent"])
+        field.choices = [(name, name) for name in agents]
 
 
 class AnswerForm(forms.Form):

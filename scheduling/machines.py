@@ -10,14 +10,14 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from gpuplatform.common import clock
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
 from queues.access import Actor, actor_of, require
 from queues.models import User
 from scheduling import charts, services
-from scheduling.forms import ReasonForm
+from scheduling.agents import forget_agent
+from scheduling.forms import ForgetForm, ReasonForm
 from scheduling.selectors import agents, findings, flavors, fragments, nodes, reservations
 from scheduling.selectors.devices import device_rows
 from scheduling.specs import NodeRemoval, NodeSpec
@@ -137,12 +137,33 @@ def _done(request: HttpRequest, words: str, name: str, page: tuple[str, ...]) ->
 @require(lambda actor: actor.sees_everything)
 def agents_page(request: HttpRequest) -> HttpResponse:
     """Show who drives machines: when something was heard of whom, and what each of them owns."""
-    rows = agents.agent_rows()
     if wanted_format(request):
-        cells = agents.agent_cells(rows)
+        cells = agents.agent_cells(agents.agent_rows())
         return rows_response(request, "agents", agents.AGENT_COLUMNS, cells)
-    context = {"rows": rows, "sentence": agents.agents_sentence(rows), "now": clock.now()}
-    return render(request, "scheduling/agents.html", context)
+    return _show_agents(request)
+
+
+def _show_agents(request: HttpRequest, form: ForgetForm | None = None) -> HttpResponse:
+    rows = agents.agent_rows()
+    form = form or ForgetForm(agents=[row.agent.name for row in rows])
+    context = {"rows": rows, "sentence": agents.agents_sentence(rows), "form": form}
+    context |= {"actor": actor_of(request)}
+    status = 422 if form.is_bound else 200
+    return render(request, "scheduling/agents.html", context, status=status)
+
+
+@require_POST
+@require(lambda actor: actor.may_operate)
+def agent_forget(request: HttpRequest) -> HttpResponse:
+    """Forget an agent whose machines are gone; its nodes stay, not ready."""
+    names = [row.agent.name for row in agents.agent_rows()]
+    form, user = ForgetForm(request.POST, agents=names), actor_of(request).user
+    assert user is not None
+    if not form.is_valid():
+        return _show_agents(request, form)
+    name = form.cleaned_data["agent"]
+    forget_agent(name, actor=user, reason=form.cleaned_data["reason"])
+    return _done(request, gettext("%(name)s is forgotten."), name, ("agents",))
 
 
 # ---- how usable what is free is ----------------------------------------------------------------

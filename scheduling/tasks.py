@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from gpuplatform.common import clock
 from gpuplatform.common.models import Change
 from gpuplatform.common.once import forget_old_answers
-from scheduling import retention
+from scheduling import letters, retention
 from scheduling import watch as alerts
 from scheduling.models import Cycle
 from scheduling.worker import Worker
@@ -38,6 +38,13 @@ def run_cycle() -> None:
 def watch() -> None:
     """Raise and clear alerts."""
     alerts.watch()
+
+
+@shared_task(name="scheduling.send_mail")
+def send_mail() -> None:
+    """Tell people of new alerts, and try again what could not be sent."""
+    letters.address()
+    letters.send()
 
 
 @shared_task(name="scheduling.prune")

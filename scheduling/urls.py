@@ -31,6 +31,7 @@ urlpatterns = [
         name="admission-check-delete",
     ),
     path("agents/", machines.agents_page, name="agents"),
+    path("agents/forget/", machines.agent_forget, name="agent-forget"),
     path("nodes/", machines.nodes_page, name="nodes"),
     path("nodes/<name:name>/", machines.node_page, name="node"),
     path("nodes/<name:name>/delete/", machines.node_delete, name="node-delete"),

@@ -4,9 +4,11 @@ A lease is taken in a small transaction of its own. The work's transaction then 
 rewriting the row under its fencing number: on PostgreSQL this also locks it, so that nobody takes
 over before the work has committed; whoever comes late finds another fence and abandons. The last
 statement of the same transaction gives the lease back. A holder that dies leaves a lease that
-expires.
+expires, or that is taken at once where its process can be seen to be gone. One that is paused in
+its transaction, or cut off, loses it after a while, and finds out when it wakes up.
 """
 
+import logging
 import os
 import socket
 import uuid
@@ -15,7 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, transaction
+from django.conf import settings
+from django.db import Error, OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
@@ -23,6 +26,8 @@ from gpuplatform.common import clock
 from gpuplatform.common.models import Lease
 
 MOST = timedelta(minutes=5)  # no lease is taken for longer
+LOCKED_FOR_TOO_LONG = "55P03"  # PostgreSQL's word for a lock_timeout
+logger = logging.getLogger(__name__)
 CYCLE = "cycle"  # the lease of everything that decides, reconciles or meters
 
 
@@ -48,13 +53,21 @@ def acquire(name: str, holder: str, seconds: int) -> Held | None:
     # A lease that ends later than any could was taken before the clock was set back.
     sane = Q(until__gte=now, until__lte=now + MOST)
     takeable = Q(holder="") | Q(holder=holder) | ~sane
-    with transaction.atomic():
-        taken = Lease.objects.filter(takeable, name=name).update(
-            holder=holder, until=now + timedelta(seconds=seconds), fence=F("fence") + 1
-        )
-        if not taken:
-            return None
-        fence = Lease.objects.values_list("fence", flat=True).get(name=name)
+    mine = {"holder": holder, "until": now + timedelta(seconds=seconds), "fence": F("fence") + 1}
+    rows = Lease.objects.filter(name=name)
+    try:
+        with transaction.atomic():
+            _bounded("lock_timeout")
+            if not rows.filter(takeable).update(**mine):
+                other = rows.values_list("holder", flat=True).get()
+                if not (_is_gone(other) and rows.filter(holder=other).update(**mine)):
+                    return None
+            fence = rows.values_list("fence", flat=True).get()
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", "") != LOCKED_FOR_TOO_LONG:
+            raise
+        _end_the_paused()
+        return None
     return Held(name, holder, fence, seconds)
 
 
@@ -76,13 +89,14 @@ def transaction_under(name: str, holder: str, seconds: int) -> Iterator[Held | N
         return
     try:
         with transaction.atomic():
+            _bounded("idle_in_transaction_session_timeout")
             if not _extend(held):
                 yield None
                 return
             yield held
             release(held)
     except BaseException:
-        with suppress(DatabaseError):  # it expires by itself where the database is away
+        with suppress(Error):  # it expires by itself where the database is away
             release(held)
         raise
 
@@ -99,6 +113,47 @@ def last_beat(name: str) -> datetime | None:
 
 def _seen(name: str) -> str:
     return f"{name}-seen"
+
+
+def _is_gone(holder: str) -> bool:
+    """Return whether a holder was a process of this machine that is no more.
+
+    Taken by mistake (machines of the same name), a lease costs its holder one cycle: the fence.
+    """
+    host, _, rest = holder.rpartition(":")[0].rpartition(":")
+    if host != socket.gethostname() or not rest.isdecimal():
+        return False
+    try:
+        os.kill(int(rest), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _bounded(timeout: str) -> None:
+    """Let PostgreSQL keep nobody longer in this transaction than a worker may be silent."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL {timeout} = {round(settings.CYCLE_STUCK_S * 1000)}")
+
+
+def _end_the_paused() -> None:
+    """End the transactions that hold a lease and of whose client nothing is heard any more.
+
+    No timeout of the server does so where a COPY waits for its rows.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(a.pid)"
+            " FROM pg_stat_activity a JOIN pg_locks l USING (pid)"
+            " WHERE l.relation = 'common_lease'::regclass AND l.mode = 'RowExclusiveLock'"
+            " AND l.granted AND a.wait_event = 'ClientRead' AND a.pid <> pg_backend_pid()"
+            " AND a.xact_start < clock_timestamp() - make_interval(secs => %s)",
+            [settings.CYCLE_STUCK_S],
+        )
+        logger.error("lease.holder_was_silent", extra={"ended": cursor.rowcount})
 
 
 def _extend(held: Held) -> bool:

@@ -13,6 +13,14 @@ AGENTS: dict[str, Reason] = {
         ),
         _("Look after the agent; or forget it, if its machines are gone for good."),
     ),
+    "NODES_WITHOUT_AGENT": Reason(
+        WARNING,
+        _(
+            "{nodes} nodes of {name} belong to no agent ({names}): what is placed there is started"
+            " by nobody."
+        ),
+        _("Start an agent for them; or cordon them, if nothing should come there."),
+    ),
     "STALE_EPOCH": Reason(
         ERROR,
         _("This is epoch {epoch} of the agent; the platform listens to epoch {current}."),

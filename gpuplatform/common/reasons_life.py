@@ -109,6 +109,20 @@ REFUSED: dict[str, Reason] = {
     "NOT_ACTIVE": Reason(ERROR, _("{workload} has ended and can be neither stopped nor resumed.")),
     "NO_SUCH_CHECK": Reason(ERROR, _("No check {check} is asked about this workload.")),
     "UNKNOWN_CHECK_KIND": Reason(ERROR, _("There is no kind of check {kind}; known are {known}.")),
+    "CHECK_BY_PEOPLE": Reason(
+        WARNING,
+        _("Nothing here is {controller}: a person has to answer the admission check {check}."),
+        _("Checks that the platform answers are gpuplatform.io/budget and the like."),
+    ),
+    "CHECK_MADE": Reason(
+        WARNING,
+        _("There was no admission check {check}; it is one now that a person has to answer."),
+        _("If something else should answer it, edit the check."),
+    ),
+    "CHECK_FOR_ALL_FLAVORS": Reason(
+        WARNING,
+        _("The admission check {check} is asked whichever flavor work gets, not of some only."),
+    ),
     "CHECK_NEEDS_NO_ANSWER": Reason(
         ERROR, _("The check {check} is answered by the platform, not by people.")
     ),

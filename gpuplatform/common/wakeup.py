@@ -1,15 +1,18 @@
 """Ask for a scheduling cycle soon. A lost wake-up costs one beat tick, never correctness."""
 
 import logging
+import time
 from collections.abc import Iterable
 
 from celery import current_app
 from django.db import transaction
+from kombu.exceptions import OperationalError
 
 from gpuplatform.common.models import Change
 
 CYCLE_TASK = "scheduling.run_cycle"
 KEYS_LENGTH = 255  # of the column
+REST_S = 2.0  # after a loss: who waited for the broker once need not wait again at once
 logger = logging.getLogger(__name__)
 
 
@@ -48,7 +51,16 @@ def wake() -> None:
 
 
 def _wake() -> None:
+    if time.monotonic() < _Broker.rests_until:
+        return
     try:
         current_app.send_task(CYCLE_TASK, ignore_result=True, retry=False, expires=60)
-    except OSError as error:  # the broker is away: beat finds the work
+    except (OSError, OperationalError) as error:  # the broker is away: beat finds the work
+        _Broker.rests_until = time.monotonic() + REST_S
         logger.warning("wakeup.lost", extra={"error": str(error)})
+
+
+class _Broker:
+    """When this process asks the broker again, on the monotonic clock."""
+
+    rests_until = 0.0

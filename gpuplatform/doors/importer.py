@@ -120,6 +120,7 @@ class _Import:
             result.reject([Diagnostic("NOT_ALLOWED", item.document.subject)])
             return
         promises.settle_owner(item)
+        promises.tell_checks(item)
         if errors_of(item.diagnostics):
             result.reject(item.diagnostics)
             return

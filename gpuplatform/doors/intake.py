@@ -24,7 +24,7 @@ from queues.specs import (
     TopologySpec,
 )
 from scheduling import manifests as work
-from scheduling.specs import NodeSpec, WorkloadSpec
+from scheduling.specs import CheckSpec, NodeSpec, WorkloadSpec
 
 # The order in which objects are kept: each may need those before it.
 RANKS: tuple[type, ...] = (
@@ -34,6 +34,7 @@ RANKS: tuple[type, ...] = (
     FlavorSpec,
     NodeSpec,
     CohortSpec,
+    CheckSpec,
     ClusterQueueSpec,
     LocalQueueSpec,
     PriceSpec,

@@ -15,6 +15,7 @@ from queues import services as queues
 from queues.access import Actor
 from queues.descriptions import describe_cluster_queue
 from queues.manifests import volcano
+from queues.manifests.kueue import check_names
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -35,9 +36,10 @@ from queues.specs import (
     PriorityClassSpec,
     TopologySpec,
 )
+from scheduling import checking
 from scheduling import services as scheduling
-from scheduling.models import Node
-from scheduling.specs import NodeSpec
+from scheduling.models import AdmissionCheck, Node
+from scheduling.specs import CheckSpec, NodeSpec
 
 METADATA_NAME = "kubernetes.io/metadata.name"
 REASON = "manifest"
@@ -54,6 +56,7 @@ def version_of(spec: Any) -> int:
         ClusterQueueSpec: (ClusterQueue, ("name",)),
         LocalQueueSpec: (LocalQueue, ("namespace", "name")),
         NodeSpec: (Node, ("name",)),
+        CheckSpec: (AdmissionCheck, ("name",)),
     }
     model, keys = lookups[type(spec)]
     rows = model.objects.filter(**{key: getattr(spec, key) for key in keys})
@@ -75,12 +78,44 @@ def keep(item: Item, user: User | None, reason: str = "") -> str:
         before = version_of(spec)
         if spec in volcano.IMPLIED and before:
             continue
+        asked = _asked_of(spec)
         _save(spec, user, reason or REASON)
+        _follow_checks(spec, asked, user, reason or REASON)
         after = version_of(spec)
         action = CREATED if not before else CHANGED if after != before else UNCHANGED
         if after != before and isinstance(spec, ClusterQueueSpec) and spec.name in item.by_weight:
             _tell_shared(spec)
     return action
+
+
+def _asked_of(spec: Any) -> frozenset[str]:
+    """Return the admission checks that the queue's last manifest named."""
+    if not isinstance(spec, ClusterQueueSpec):
+        return frozenset()
+    row = ClusterQueue.objects.filter(name=spec.name).only("carried").first()
+    return check_names(row.carried) if row else frozenset()
+
+
+def _follow_checks(spec: Any, before: frozenset[str], user: User | None, reason: str) -> None:
+    """Let the checks that a queue's manifest names be asked of its work, and others no more.
+
+    A manifest takes back only what a manifest has asked for; the rest was set up here.
+    """
+    if isinstance(spec, ClusterQueueSpec):
+        names = check_names(spec.carried)
+        checking.name_queue(spec.name, names, before - names, actor=user, reason=reason)
+
+
+def tell_checks(item: Item) -> None:
+    """Say of each check that a queue names and nobody has made that people will answer it."""
+    for spec in item.specs:
+        if isinstance(spec, ClusterQueueSpec):
+            known = set(AdmissionCheck.objects.values_list("name", flat=True))
+            for name in sorted(check_names(spec.carried) - known):
+                subject, path = item.document.subject, "spec.admissionChecks"
+                item.diagnostics.append(
+                    Diagnostic("CHECK_MADE", subject, path, {"check": name[:64]})
+                )
 
 
 def _tell_shared(spec: ClusterQueueSpec) -> None:
@@ -112,6 +147,7 @@ def _save(spec: Any, user: User | None, reason: str) -> None:
         ClusterQueueSpec: queues.save_cluster_queue,
         LocalQueueSpec: queues.save_local_queue,
         NodeSpec: scheduling.save_node,
+        CheckSpec: checking.save_kind,
     }
     saves[type(spec)](spec, actor=user, reason=reason)
 

@@ -5,6 +5,7 @@ warning FIELD_NOT_HONOURED, or reported as UNKNOWN_FIELD. What Kueue has no fiel
 annotations under ``gpuplatform.io/``.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from gpuplatform.common.fields import Fields
@@ -66,6 +67,7 @@ MINIMUM_RUNTIME = "gpuplatform.io/minimum-runtime-seconds"
 YIELDS_TO_OWN = "gpuplatform.io/minimum-runtime-yields-to-own"
 PRIORITY_FIRST = "gpuplatform.io/priority-first"
 PLACEMENT_POLICY = "gpuplatform.io/placement-policy"
+PLAIN, STRATEGY = "admissionChecks", "admissionChecksStrategy"
 
 
 # ---- kinds of nodes --------------------------------------------------------------------------
@@ -233,15 +235,32 @@ def _preemption(row: Fields) -> PreemptionSpec:
 
 
 def _carried(spec: Fields) -> dict[str, Any]:
-    """Keep what Kueue would act on and we do not, each with its warning."""
-    carried: dict[str, Any] = {}
-    for key in (
-        "admissionChecks",
-        "admissionChecksStrategy",
-        "concurrentAdmissionPolicy",
-    ):
-        carried |= carry(spec, key)
-    return carried
+    """Keep what Kueue would act on and we do not, each with its warning; and names of checks.
+
+    The checks themselves are objects of another room, which takes the names from here.
+    """
+    return {**carry(spec, "concurrentAdmissionPolicy"), **_checks(spec)}
+
+
+def _checks(spec: Fields) -> dict[str, Any]:
+    """Return the admission checks as the manifest names them, if their shape is right."""
+    plain, strategy = spec.texts(PLAIN), spec.child(STRATEGY)
+    rules = []
+    for row in strategy.children(PLAIN):
+        name = row.text("name", required=True)
+        if flavors := row.texts("onFlavors"):
+            row.report("CHECK_FOR_ALL_FLAVORS", "onFlavors", check=name[:64])
+        rules.append({"name": name} | ({"onFlavors": list(flavors)} if flavors else {}))
+        row.close()
+    strategy.close()
+    found: dict[str, Any] = {PLAIN: list(plain)} if plain else {}
+    return found | ({STRATEGY: {PLAIN: rules}} if rules else {})
+
+
+def check_names(carried: Mapping[str, Any]) -> frozenset[str]:
+    """Return the admission checks that a queue's manifest named (``ClusterQueueSpec.carried``)."""
+    rules = carried.get(STRATEGY, {}).get(PLAIN, ())
+    return frozenset([*carried.get(PLAIN, ()), *(rule["name"] for rule in rules)])
 
 
 def _fungibility(row: Fields) -> FungibilitySpec:

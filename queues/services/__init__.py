@@ -22,6 +22,7 @@ from queues.services.people import (
     add_person,
     create_person,
     edit_person,
+    set_alert_mail,
     set_password,
     set_platform_role,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "save_priority_class",
     "save_team",
     "save_topology",
+    "set_alert_mail",
     "set_membership",
     "set_password",
     "set_platform_role",

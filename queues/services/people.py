@@ -45,6 +45,14 @@ def add_person(
     return user
 
 
+@transaction.atomic
+def set_alert_mail(user: User, wanted: bool, *, actor: User | None) -> None:
+    """Let somebody be told of alerts by mail, or not; what is so already is no change."""
+    if User.objects.filter(pk=user.pk, alert_mail=not wanted).update(alert_mail=wanted):
+        user.alert_mail = wanted
+        _note(actor, "user.alert_mail_set", user, after={"alert_mail": wanted}, reason="")
+
+
 def create_person(
     username: str, *, actor: User | None, email: str = "", password: str | None = None
 ) -> User:

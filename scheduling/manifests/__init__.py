@@ -5,6 +5,7 @@ from collections.abc import Callable
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
 from scheduling.manifests.annotations import group_of
+from scheduling.manifests.checks import read_check
 from scheduling.manifests.core import read_deployment, read_job, read_node, read_pod
 from scheduling.manifests.operators import read_pytorch_job, read_ray_job
 from scheduling.manifests.part import Part
@@ -17,6 +18,7 @@ POD_GROUP = ("scheduling.volcano.sh", "PodGroup")
 READERS: dict[tuple[str, str], Callable[[Part], None]] = {
     ("", "Node"): read_node,
     ("", "Pod"): read_pod,
+    ("kueue.x-k8s.io", "AdmissionCheck"): read_check,
     ("apps", "Deployment"): read_deployment,
     ("batch", "Job"): read_job,
     ("batch.volcano.sh", "Job"): read_volcano_job,

@@ -1,7 +1,7 @@
 """Tables of what runs."""
 
 from scheduling.models.agents import Agent, AgentNode, MemberState
-from scheduling.models.alerts import Alert
+from scheduling.models.alerts import Alert, Letter
 from scheduling.models.checks import AdmissionCheck, CheckState
 from scheduling.models.cycles import Cycle
 from scheduling.models.intervals import CapacityInterval, QuotaInterval, UsageInterval
@@ -19,6 +19,7 @@ __all__ = [
     "CapacityInterval",
     "CheckState",
     "Cycle",
+    "Letter",
     "MemberEnd",
     "MemberState",
     "Node",

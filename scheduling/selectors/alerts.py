@@ -6,17 +6,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Count, Sum
 
 from gpuplatform.common import reasons
 from gpuplatform.common.diagnostics import Diagnostic
 from queues.access import Actor
 from queues.models import ResourceFlavor
+from scheduling.alerting import codes_of, may_read
+from scheduling.engine.atlas import Atlas
 from scheduling.engine.drift import Drift, drift
 from scheduling.engine.snapshot import FlavorResource, Snapshot
-from scheduling.engine.terms import DiagnosticCode, Holding
+from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
-from scheduling.models import Agent, Alert, Node, Placement, UsageInterval
+from scheduling.models import Agent, AgentNode, Alert, Node, Placement, UsageInterval
 from scheduling.readers import (
     cluster_queue_of,
     flavor_of,
@@ -29,9 +32,8 @@ from scheduling.routes import load_doors
 from scheduling.selectors.promises import identity, promise_findings
 
 NAMED, SHOWN = 5, 50  # nodes that a sentence names, and cleared alerts that a page shows
-SILENT = "AGENT_SILENT"
-# They name queues of others, or what only those who look after the machines need to know.
-OF_READERS_OF_ALL = frozenset({DiagnosticCode.LENDER_CANNOT_RECLAIM.value, SILENT})
+OWNER = "scheduling"  # who looks after the alerts that are told from the world as it is now
+SILENT, UNDRIVEN = "AGENT_SILENT", "NODES_WITHOUT_AGENT"
 
 
 def load_platform(now: datetime) -> Snapshot:
@@ -62,14 +64,14 @@ def held_outside() -> dict[FlavorResource, int]:
 
 
 def current_findings(snapshot: Snapshot) -> list[Diagnostic]:
-    """Return everything that an alert tells, as it is now. 3 queries beside the snapshot."""
+    """Return everything that an alert tells, as it is now. 4 queries beside the snapshot."""
     found = list(promise_findings(snapshot))
     drained = set(Node.objects.filter(ready=True, draining=True).values_list("name", flat=True))
     for column in drift(snapshot, held_outside()):
         away = tuple(name for name in column.away if name not in drained)
         found += _of_drift(replace(column, away=away))
     found += _overcommitted(snapshot)
-    return [*found, *_silent_agents()]
+    return [*found, *_silent_agents(), *_undriven(snapshot)]
 
 
 def _silent_agents() -> Iterator[Diagnostic]:
@@ -79,6 +81,25 @@ def _silent_agents() -> Iterator[Diagnostic]:
         since = row.heard_at.isoformat(timespec="seconds")
         numbers: dict[str, str | int] = {"agent": row.name, "since": since, "nodes": row.owned}
         yield Diagnostic(SILENT, f"Agent/{row.name}", "", numbers)
+
+
+def _undriven(snapshot: Snapshot) -> Iterator[Diagnostic]:
+    """Yield the flavors with nodes that no agent drives, where agents drive the cluster.
+
+    Before the first agent has come, or where the cluster is simulated, this says nothing new.
+    """
+    if settings.CLUSTER_BACKEND != "external":
+        return
+    owned = frozenset(AgentNode.objects.values_list("name", flat=True))
+    if not owned:
+        return
+    atlas = Atlas(snapshot)
+    for flavor in sorted(snapshot.flavors):
+        usable = (node.name for node in atlas.nodes_of(flavor) if node.usable)
+        if names := sorted(set(usable) - owned):
+            numbers: dict[str, str | int] = {"nodes": len(names)}
+            numbers["names"] = ", ".join(names[:NAMED])
+            yield Diagnostic(UNDRIVEN, f"ResourceFlavor/{flavor}", "", numbers)
 
 
 def _of_drift(column: Drift) -> Iterator[Diagnostic]:
@@ -139,24 +160,29 @@ class AlertLine:
 
 
 def alert_lines(findings: Iterable[Diagnostic], actor: Actor) -> list[AlertLine]:
-    """Return what stands now, with since when the platform has known it. 1 query."""
-    since = {
-        (row.code, row.subject, row.key): row.raised_at
-        for row in Alert.objects.filter(cleared_at=None)
-    }
-    return [AlertLine(f, since.get(identity(f))) for f in findings if _seen(f.code, actor)]
+    """Return what stands now, with since when the platform has known it. 1 query.
+
+    ``findings``: what this room finds now. What others look after is as they wrote it last.
+    """
+    rows = list(Alert.objects.filter(cleared_at=None).order_by("raised_at", "id"))
+    since = {(row.code, row.subject, row.key): row.raised_at for row in rows}
+    mine = [
+        AlertLine(f, since.get(identity(f))) for f in findings if may_read(f.code, None, actor)
+    ]
+    own = codes_of(OWNER)
+    return [*mine, *_lines_of((row for row in rows if row.code not in own), actor)]
 
 
 def cleared_lines(actor: Actor) -> list[AlertLine]:
     """Return the alerts that ended last, newest first. 1 query."""
     rows = Alert.objects.filter(cleared_at__isnull=False).order_by("-cleared_at", "-id")[:SHOWN]
+    return _lines_of(rows, actor)
+
+
+def _lines_of(rows: Iterable[Alert], actor: Actor) -> list[AlertLine]:
+    """Return the rows that somebody may read, in words."""
     return [
         AlertLine(Diagnostic(row.code, row.subject, "", row.facts), row.raised_at, row.cleared_at)
         for row in rows
-        if _seen(row.code, actor)
+        if may_read(row.code, row.team_id, actor)
     ]
-
-
-def _seen(code: str, actor: Actor) -> bool:
-    """Return whether a reader may see an alert: none with foreign names."""
-    return actor.sees_everything or code not in OF_READERS_OF_ALL

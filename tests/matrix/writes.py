@@ -270,6 +270,7 @@ WRITES = (
     ),
     page("account/password/", ANYBODY, NEW_PASSWORD),
     page("account/tokens/", ANYBODY, {"name": "new", "scopes": ["read"], "days": "30"}),
+    page("account/mail/", ANYBODY, {"wanted": "no"}),
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
     page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
     page(
@@ -297,6 +298,7 @@ WRITES = (
         {"cordoned": "yes", "reason": REASON},
         f"/nodes/{NODE}/cordon/",
     ),
+    page("agents/forget/", ADMIN, {"agent": AGENT, "reason": REASON}),
     page("nodes/<name>/delete/", ADMIN, {"reason": REASON}, f"/nodes/{NODE}/delete/"),
     page("submit/", "login 403 422 ok 403 403 ok", {"text": MANIFEST, "submit": "yes"}),
     page(

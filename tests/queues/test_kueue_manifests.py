@@ -221,7 +221,6 @@ def test_every_field_of_a_cluster_queue_is_read_carried_or_reported():
     )
     assert sorted(said(diagnostics)) == [
         ("FAIR_WEIGHT_KEPT", "spec.fairSharing.weight"),
-        ("FIELD_NOT_HONOURED", "spec.admissionChecksStrategy"),
         ("UNKNOWN_FIELD", "spec.colour"),
         ("UNKNOWN_FIELD", "spec.resourceGroups[0].flavors[0].resources[0].shade"),
     ]
@@ -298,7 +297,6 @@ def test_the_weight_of_a_queue_and_of_a_cohort_is_kept_and_told(kind):
 @pytest.mark.parametrize(
     ("field", "path"),
     [
-        ("admissionChecks: [budget]", "spec.admissionChecks"),
         ("concurrentAdmissionPolicy: {a: b}", "spec.concurrentAdmissionPolicy"),
     ],
 )

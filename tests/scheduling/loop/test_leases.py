@@ -1,5 +1,8 @@
 """One holder at a time, and a fence against those who come late."""
 
+import os
+import socket
+import subprocess
 from datetime import timedelta
 
 import pytest
@@ -32,6 +35,26 @@ def test_a_dead_holder_is_followed_after_its_time(clock):
     leases.release(dead)  # too late: it is not his any more
     assert heir is not None
     assert Lease.objects.get().holder == "b"
+
+
+def test_a_holder_whose_process_is_gone_is_followed_at_once_and_no_other():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    here, gone, lives = socket.gethostname(), process.pid, os.getpid()
+    for holder, follows in (
+        (f"{here}:{gone}:ab", True),
+        (f"{here}:{lives}:ab", False),
+        (f"elsewhere:{gone}:ab", False),
+        ("somebody", False),
+    ):
+        assert leases.acquire("cycle", holder, 10) is not None
+        heir = leases.acquire("cycle", "heir", 10)
+        assert (heir is not None) is follows, holder
+        leases.release(heir or leases.Held("cycle", holder, _fence(), 10))
+
+
+def _fence() -> int:
+    return Lease.objects.get().fence
 
 
 def test_the_work_is_one_transaction_and_gives_the_lease_back():
