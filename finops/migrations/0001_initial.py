@@ -275,6 +275,7 @@ class Migration(migrations.Migration):
                 ('pod', queues.models.fields.NameField(blank=True, max_length=253)),
                 ('sampled_gpu_hours', models.DecimalField(decimal_places=6, default=0, max_digits=20)),
                 ('busy_gpu_hours', models.DecimalField(decimal_places=6, default=0, max_digits=20)),
+                ('idle_gpu_hours', models.DecimalField(decimal_places=6, default=0, max_digits=20)),
             ],
             options={
                 'ordering': ('source', 'day', 'key'),

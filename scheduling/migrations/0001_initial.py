@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
                 ('begun_at', models.DateTimeField(blank=True, null=True)),
                 ('unready_since', models.DateTimeField(blank=True, null=True)),
                 ('released_at', models.DateTimeField(blank=True, null=True)),
+                ('lost', models.JSONField(blank=True, default=list)),
             ],
             options={
                 'ordering': ('workload', 'admitted_at'),
