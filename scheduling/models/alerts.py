@@ -3,19 +3,21 @@
 from django.db import models
 
 from gpuplatform.common import clock
+from queues.models import Team
 
 
 class Alert(models.Model):
     """One finding of the platform about itself, from ``raised_at`` to ``cleared_at``.
 
     ``facts`` holds the numbers of its sentence as they are now. At most one stands for a code,
-    a subject and a ``key`` (a resource, or "").
+    a subject and a ``key`` (a resource, or ""). ``team``: whose leads it concerns, if any's.
     """
 
     code = models.CharField(max_length=40)
     subject = models.CharField(max_length=320)
     key = models.CharField(max_length=320, blank=True)
     facts = models.JSONField(default=dict, blank=True)
+    team = models.ForeignKey(Team, models.SET_NULL, null=True, blank=True, related_name="+")
     raised_at = models.DateTimeField(default=clock.now)
     cleared_at = models.DateTimeField(null=True, blank=True, db_index=True)
 

@@ -12,9 +12,10 @@ from gpuplatform.common import reasons
 from gpuplatform.common.diagnostics import Diagnostic
 from queues.access import Actor
 from queues.models import ResourceFlavor
+from scheduling.alerting import codes_of, may_read
 from scheduling.engine.drift import Drift, drift
 from scheduling.engine.snapshot import FlavorResource, Snapshot
-from scheduling.engine.terms import DiagnosticCode, Holding
+from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
 from scheduling.models import Agent, Alert, Node, Placement, UsageInterval
 from scheduling.readers import (
@@ -29,9 +30,8 @@ from scheduling.routes import load_doors
 from scheduling.selectors.promises import identity, promise_findings
 
 NAMED, SHOWN = 5, 50  # nodes that a sentence names, and cleared alerts that a page shows
+OWNER = "scheduling"  # who looks after the alerts that are told from the world as it is now
 SILENT = "AGENT_SILENT"
-# They name queues of others, or what only those who look after the machines need to know.
-OF_READERS_OF_ALL = frozenset({DiagnosticCode.LENDER_CANNOT_RECLAIM.value, SILENT})
 
 
 def load_platform(now: datetime) -> Snapshot:
@@ -137,24 +137,29 @@ class AlertLine:
 
 
 def alert_lines(findings: Iterable[Diagnostic], actor: Actor) -> list[AlertLine]:
-    """Return what stands now, with since when the platform has known it. 1 query."""
-    since = {
-        (row.code, row.subject, row.key): row.raised_at
-        for row in Alert.objects.filter(cleared_at=None)
-    }
-    return [AlertLine(f, since.get(identity(f))) for f in findings if _seen(f.code, actor)]
+    """Return what stands now, with since when the platform has known it. 1 query.
+
+    ``findings``: what this room finds now. What others look after is as they wrote it last.
+    """
+    rows = list(Alert.objects.filter(cleared_at=None).order_by("raised_at", "id"))
+    since = {(row.code, row.subject, row.key): row.raised_at for row in rows}
+    mine = [
+        AlertLine(f, since.get(identity(f))) for f in findings if may_read(f.code, None, actor)
+    ]
+    own = codes_of(OWNER)
+    return [*mine, *_lines_of((row for row in rows if row.code not in own), actor)]
 
 
 def cleared_lines(actor: Actor) -> list[AlertLine]:
     """Return the alerts that ended last, newest first. 1 query."""
     rows = Alert.objects.filter(cleared_at__isnull=False).order_by("-cleared_at", "-id")[:SHOWN]
+    return _lines_of(rows, actor)
+
+
+def _lines_of(rows: Iterable[Alert], actor: Actor) -> list[AlertLine]:
+    """Return the rows that somebody may read, in words."""
     return [
         AlertLine(Diagnostic(row.code, row.subject, "", row.facts), row.raised_at, row.cleared_at)
         for row in rows
-        if _seen(row.code, actor)
+        if may_read(row.code, row.team_id, actor)
     ]
-
-
-def _seen(code: str, actor: Actor) -> bool:
-    """Return whether a reader may see an alert: none with foreign names."""
-    return actor.sees_everything or code not in OF_READERS_OF_ALL
