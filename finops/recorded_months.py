@@ -200,8 +200,8 @@ def table_of(found: Showback, currency: str) -> str:
     ]
     share = 100 * found.used / found.capacity
     used = f"{_shown(found.used)} of {_shown(found.capacity)} GPU-hours used ({_shown(share)} %)"
-    money = f"{_shown(found.unshared, 2)} {currency} are nobody's"
-    return "\n".join([*lines, f"{used}; {money}, {_shown(found.total, 2)} {currency} in all"])
+    rest = f"{_shown(found.unshared, 2)} {currency} are nobody's"
+    return "\n".join([*lines, f"{used}; {rest}, {_shown(found.total, 2)} {currency} in all"])
 
 
 def _usage(month: Recorded, begin: datetime) -> Iterator[Usage]:
