@@ -2,12 +2,14 @@
 #   make demo        install, load demo data, start everything on http://localhost:$(PORT)/
 #   make test        the suite on SQLite, then on a PostgreSQL and a broker that it starts itself
 #   make test-long   big corpora, laws at full size, fault campaigns; ONLY="-k NAME" for a part
+#   make focus-validator   the FOCUS export before its official validator, in a Python 3.12
 #   make check       format, lint, types, walls, migrations, templates
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$python && break; done)
 PORT ?= 8000
+FOCUS_PYTHON ?= python3.12
 VENV := .venv
 RUN := $(VENV)/bin/python
 # The tests' own services, and a data folder that is thrown away.
@@ -20,7 +22,7 @@ PIP := env -u PIP_USER -u PIP_TARGET -u PIP_PREFIX -u PIP_ROOT -u PIP_CONSTRAINT
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install develop test test-long test-sqlite test-postgresql check format lock \
-	screenshots docs golden clean
+	focus-validator screenshots docs golden clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -86,6 +88,13 @@ lock:
 	@command -v uv >/dev/null || { echo "make lock needs uv." >&2; exit 1; }
 	$(LOCK) --extra dev --output-file requirements-dev.lock
 	$(LOCK) --constraint requirements-dev.lock --output-file requirements.lock
+
+# The official validator of FOCUS needs a Python of its own, 3.12 or later.
+focus-validator: $(VENV)/.development
+	$(FOCUS_PYTHON) -m venv build/focus-validator
+	build/focus-validator/bin/pip install --quiet "focus-validator==2.2.1" "pyarrow<23"
+	FOCUS_VALIDATOR=$(CURDIR)/build/focus-validator/bin/focus-validator \
+		$(RUN) -m pytest -q -m long tests/finops/files/test_official_validator.py
 
 screenshots: $(VENV)/.development
 	$(RUN) -m tests.screenshots docs/screenshots

@@ -18,6 +18,7 @@ urlpatterns = [
     ),
     path("bills/<str:month>/<slug:scope>/", api.BillView.as_view(), name="api-bill"),
     path("cost/", cost_api.CostView.as_view(), name="api-cost"),
+    path("gpu-hours/", cost_api.HoursView.as_view(), name="api-gpu-hours"),
     path("mappings/", mapping_api.MappingsView.as_view(), name="api-mappings"),
     path("mappings/unmatched/", mapping_api.UnmatchedView.as_view(), name="api-unmatched"),
     path("mappings/<int:pk>/end/", mapping_api.MappingEndView.as_view(), name="api-mapping-end"),

@@ -3,18 +3,24 @@
 from decimal import Decimal
 from typing import Any
 
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from finops.cost_rows import ASKED, GROUP_COLUMNS, group_rows, query_of
+from finops.hours import HOURS_WINDOW, hours_by
 from finops.selectors import bills, groups, token_prices
 from finops.token_price_rows import cells_of
 from gpuplatform.common import clock
+from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from queues.access import HasScope, actor_of, demand_visible
+from scheduling.counters import SOURCES
+from scheduling.selectors.counters import counter_cells
 
 TEXTS = ("amount", "share", "gpu_hours", "token_cost")
 
@@ -44,6 +50,37 @@ class CostView(CheckedView):
                 "rows": [_texts(row) for row in group_rows(view)],
             }
         )
+
+
+class HoursView(CheckedView):
+    """What teams, queues and work made of their GPUs in a window."""
+
+    permission_classes = (HasScope,)
+    renderer_classes = (JSONRenderer, CSVRenderer)
+    parameters = {"GET": ("window", "group")}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gpu_hours_by_group")
+    def get(self, request: Request) -> HttpResponseBase:
+        """Answer counters of GPU-hours, as JSON or CSV, of what the reader sees."""
+        asked = request.query_params
+        window, group = asked.get("window") or HOURS_WINDOW, asked.get("group") or "team"
+        view = hours_by(actor_of(request), window, group, clock.now())
+        rows = [_hours(counter_cells(*row)) for row in view.rows]
+        if wants_csv(request):
+            return csv_answer(request, f"gpu-hours_{group}", rows)
+        return Response(
+            {
+                "window": {"from": view.window.start, "to": view.window.end},
+                "group": group,
+                "sources": SOURCES,
+                "total": _hours(counter_cells("", view.total)),
+                "rows": rows,
+            }
+        )
+
+
+def _hours(cells: dict[str, Any]) -> dict[str, Any]:
+    return {k: digits(v) if isinstance(v, Decimal) else v for k, v in cells.items()}
 
 
 class TokenPricesView(CheckedView):

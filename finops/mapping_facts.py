@@ -112,9 +112,9 @@ def _owned(
     """
     history: dict[str, list[tuple[datetime, str | None]]] = defaultdict(list)
     rows = Ownership.objects.filter(kind=kind).order_by("since", "id")
-    for name, since, team in rows.values_list("name", "since", "team__name"):
-        if team or history[name]:
-            history[name].append((since, team))
+    for name, since, owner in rows.values_list("name", "since", "team__name"):
+        if owner or history[name]:
+            history[name].append((since, owner))
     said: MappingKind = kind.value  # type: ignore[assignment]  # the same words; a test compares
     for name, changes in history.items():
         first = max((end for at, end in closings if at <= changes[0][0]), default=None)

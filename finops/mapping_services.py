@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops import mapping_rules
+from finops.dated import SetOne, all_or_none
 from finops.models import Mapping
 from finops.outdating import closed_until, hold_guard, outdate_drafts
 from finops.sources.rows import natural_key
@@ -41,13 +42,15 @@ def set_mappings(
         Rejected: with the problems of every one; paths start with ``mappings[1]`` where there
             are several.
     """
-    wanted = list(specs)
-    try:
-        with transaction.atomic():
-            return _set_all(wanted, actor, reason)
-    except IntegrityError as error:  # a constraint saw what the rules did not
-        words = _("Another mapping was made at the same time; look again.")
-        raise Rejected([Problem("valid_from", "MAPPING_OVERLAPS", words)]) from error
+    words = _("Another mapping was made at the same time; look again.")
+    clash = Problem("valid_from", "MAPPING_OVERLAPS", words)
+
+    def ready() -> SetOne[MappingSpec, Mapping]:
+        teams = {team.name: team for team in Team.objects.all()}
+        until = closed_until()
+        return lambda spec: _set_one(spec, teams, until, actor, reason)
+
+    return all_or_none(specs, ready, guard=GUARD, name="mappings", clash=clash)
 
 
 def end_mapping(
@@ -90,21 +93,6 @@ def describe_mapping(row: Mapping) -> dict[str, str | None]:
         "valid_to": row.valid_to.isoformat() if row.valid_to else None,
         "note": row.note,
     }
-
-
-def _set_all(specs: list[MappingSpec], actor: User | None, reason: str) -> list[Mapping]:
-    hold_guard(GUARD)
-    teams = {team.name: team for team in Team.objects.all()}
-    until = closed_until()
-    rows, problems = [], []
-    for position, spec in enumerate(specs):
-        row, found = _set_one(spec, teams, until, actor, reason)
-        prefix = f"mappings[{position}]." if len(specs) > 1 else ""
-        problems += [Problem(prefix + p.path, p.code, p.message, p.numbers) for p in found]
-        rows += [row] if row else []
-    if problems:
-        raise Rejected(problems)
-    return rows
 
 
 def _set_one(

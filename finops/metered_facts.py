@@ -12,6 +12,7 @@ from django.db.models import F, Q, QuerySet
 from finops.allocation.facts import Capacity, Instant, Period, Quota, Usage, instant, moment
 from finops.price_facts import end_of
 from queues.models import Cohort
+from scheduling.counters import EVICTIONS
 from scheduling.models import CapacityInterval, QuotaInterval, UsageInterval
 
 GPU = "nvidia.com/gpu"
@@ -63,7 +64,7 @@ class Stretch(NamedTuple):
     labels: dict[str, str]
     annotations: dict[str, str]
     admitted_at: datetime
-    evicted_at: datetime | None
+    eviction_reason: str
 
     def told(self, keys: Container[str]) -> "Stretch":
         """Return it with no other labels and annotations than those of ``keys``."""
@@ -81,7 +82,7 @@ class Stretch(NamedTuple):
 _COLUMNS = (
     *("admission_id", "flavor", "cluster_queue", "namespace", "team__name", "amount"),
     *("started_at", "ended_at", "workload_id", "workload__labels", "workload__annotations"),
-    *("admission__admitted_at", "admission__evicted_at"),
+    *("admission__admitted_at", "admission__eviction_reason"),
 )
 
 
@@ -130,7 +131,7 @@ def _run(row: Stretch, cluster: str, gpus: int, start: Instant, end: Instant | N
         namespace=row.namespace or None,
         labels={**row.labels, **({TEAM_MARK: row.team} if row.team else {})},
         annotations=row.annotations,
-        preempted=row.evicted_at is not None,
+        preempted=row.eviction_reason in EVICTIONS,
     )
 
 

@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops import rules
+from finops.dated import SetOne, all_or_none
 from finops.loader import known_flavors
 from finops.models import Price
 from finops.models.prices import BILLED_UNITS
@@ -39,13 +40,14 @@ def set_prices(specs: Iterable[PriceSpec], actor: User | None, reason: str = "")
         Rejected: with the problems of every price; paths start with ``prices[1]`` where there
             are several.
     """
-    wanted = list(specs)
-    try:
-        with transaction.atomic():
-            return _set_all(wanted, actor, reason)
-    except IntegrityError as error:  # a constraint saw what the rules did not
-        sentence = _("Another price was set at the same time; look again.")
-        raise Rejected([Problem("valid_from", "PRICE_OVERLAPS", sentence)]) from error
+    sentence = _("Another price was set at the same time; look again.")
+    clash = Problem("valid_from", "PRICE_OVERLAPS", sentence)
+
+    def ready() -> SetOne[PriceSpec, Price]:
+        now = clock.now()
+        return lambda spec: _set_one(spec, spec.valid_from or now, actor, reason)
+
+    return all_or_none(specs, ready, guard=PRICE_GUARD, name="prices", clash=clash)
 
 
 def check_price(spec: PriceSpec) -> None:
@@ -96,20 +98,6 @@ def end_price(pk: int, actor: User | None, reason: str, ends_at: datetime | None
 def record_download(actor: User | None, subject: str, team: str = "") -> None:
     """Note in the audit trail that ``actor`` exported figures of money."""
     audit.record(actor, "bill.exported", ("Bill", subject), team=team)
-
-
-def _set_all(specs: list[PriceSpec], actor: User | None, reason: str) -> list[Price]:
-    hold_guard(PRICE_GUARD)
-    now = clock.now()
-    prices, problems = [], []
-    for position, spec in enumerate(specs):
-        price, found = _set_one(spec, spec.valid_from or now, actor, reason)
-        prefix = f"prices[{position}]." if len(specs) > 1 else ""
-        problems += [Problem(prefix + p.path, p.code, p.message, p.numbers) for p in found]
-        prices += [price] if price else []
-    if problems:
-        raise Rejected(problems)
-    return prices
 
 
 def _set_one(

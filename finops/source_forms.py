@@ -23,6 +23,8 @@ LABELS: Mapping[str, str | Promise] = {
     "node_label": _("Label with the node's name"),
     "step_s": _("Seconds between two samples"),
     "team_label": _("Label with the team"),
+    "idle_below_percent": _("Idle below (percent of use)"),
+    "idle_after_s": _("Idle after (seconds)"),
 }
 HELP: Mapping[str, str | Promise] = {
     "label_keys": _("Keys with commas, as on the pods, such as equipo."),
@@ -32,6 +34,10 @@ HELP: Mapping[str, str | Promise] = {
     "node_label": _("As the exporter of DCGM writes it."),
     "step_s": _("From 15 to 3,600."),
     "team_label": _("Of kube_pod_labels, for the questions of a test."),
+    "idle_below_percent": _("A GPU that a pod holds and uses less than this, from 0 to 100 ..."),
+    "idle_after_s": _(
+        "... for so long at least, from 60 to 86,400, counts as allocated but idle."
+    ),
 }
 
 

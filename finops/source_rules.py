@@ -18,7 +18,7 @@ from queues.rules.words import check_reserved, check_short_name
 
 CLUSTER_LENGTH, URL_LENGTH = 253, 500
 KEYS, KEY_LENGTH, TEXT_LENGTH = 16, 316, 64
-STEP_S = (15, 3600)
+RANGES = {"step_s": (15, 3600), "idle_below_percent": (0, 100), "idle_after_s": (60, 86_400)}
 NO_ADDRESS = frozenset({SourceKind.LITELLM_DATABASE})  # its address is a part of its secret
 
 
@@ -105,7 +105,7 @@ def _check_option(path: str, name: str, value: Any, known: Mapping[str, Any]) ->
     if isinstance(default, bool):
         fits = isinstance(value, bool)
     elif isinstance(default, int):
-        low, high = STEP_S
+        low, high = RANGES[name]
         fits = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
     elif isinstance(default, tuple):
         fits = isinstance(value, list | tuple) and len(value) <= KEYS and all(map(_is_key, value))

@@ -82,6 +82,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
         "node_label": "Hostname",  # of DCGM's series: the name of the node
         "step_s": 300,
         "team_label": "label_equipo",  # of kube_pod_labels, for the questions of a test
+        "idle_below_percent": 5,  # use of a GPU, mean of a step, under which it counts as idle ...
+        "idle_after_s": 900,  # ... where it stays so for as long at least
     },
 }
 

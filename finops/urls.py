@@ -8,6 +8,7 @@ from finops.views import (
     closing,
     cost,
     drift,
+    hours,
     mappings,
     prices,
     sources,
@@ -34,6 +35,7 @@ register_converter(MonthConverter, "month")
 urlpatterns = [
     path("cost/", cost.cost, name="cost"),
     path("cost/by/", cost.cost_by, name="cost-by"),
+    path("gpu-hours/", hours.hours, name="gpu-hours"),
     path("cost/<slug:kind>.json", cost.cost_chart, name="cost-chart"),
     path("bills/", bills.bill_months, name="bills"),
     path("bills/<month:month>/", bills.bill_month, name="bills-month"),

@@ -16,7 +16,7 @@ from scheduling.jsontexts import as_text
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 from scheduling.moves import Line, Move
-from scheduling.resizing import granted_gpus, grow, resize
+from scheduling.resizing import granted_gpus, grow, note_lost, resize
 from scheduling.works import NO_GROWTH, Face, Held
 
 NOTHING_TOLD = ("", "[]", None)
@@ -173,6 +173,7 @@ class _Application:
         key = leaving_key(known.key)
         pods = leaver(known, decision.pods, self._known.get(key)).admission
         assert pods is not None
+        note_lost(held.pk, known, decision.pods, now)
         Placement.objects.filter(admission=part).delete()
         self._placements += _placements(part.pk, known, pods.assignments)
         self._world.admissions[key] = held._replace(pk=part.pk, evicted_at=now, is_part=True)

@@ -6,18 +6,20 @@ answer, through REST or a page. Source: ``admission.md`` K48.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
+from django.db.models import F, OuterRef, Subquery
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.wakeup import request_cycle
 from scheduling import lifecycle
 from scheduling.engine.terms import CheckVerdict, EvictionReason, Status
-from scheduling.models import Admission, AdmissionCheck, CheckState, Workload
+from scheduling.models import Admission, AdmissionCheck, CheckState, Workload, WorkloadEvent
 
 ALL_QUEUES = "*"
 MANUAL = "manual"
@@ -202,3 +204,29 @@ def _try_later(workload: Workload, states: Sequence[CheckState], now: datetime) 
         state.retries += 1
         state.save(update_fields=["retries"])
     return True
+
+
+def ask_again(kind: str, team_id: int, now: datetime) -> int:
+    """Let work of a team try now that a check of this kind had asked to try later.
+
+    Whoever changes what the check goes by calls this. Returns how many.
+    """
+    names = set(AdmissionCheck.objects.filter(kind=kind).values_list("name", flat=True))
+    evicted = WorkloadEvent.objects.filter(workload=OuterRef("pk"), kind="evicted")
+    resting = Workload.objects.filter(
+        team=team_id, status=Status.PENDING.value, requeue_at__gt=now
+    ).annotate(newest=Subquery(evicted.order_by("-id").values("id")[:1]))
+    events = WorkloadEvent.objects.in_bulk([row.newest for row in resting if row.newest])
+    free = [row for row in resting if _sent_back_by(events.get(row.newest), names)]
+    for row in free:
+        unchanged = Workload.objects.filter(pk=row.pk, version=row.version)
+        unchanged.update(requeue_at=now, version=F("version") + 1)
+    if free:
+        request_cycle(lifecycle.CHANGED, *(row.pk for row in free))
+    return len(free)
+
+
+def _sent_back_by(event: WorkloadEvent | None, names: Container[str]) -> bool:
+    """Return whether an eviction was a check's wish, and one of these."""
+    is_wish = event is not None and event.reason == EvictionReason.ADMISSION_CHECK
+    return event is not None and is_wish and event.facts.get("check") in names

@@ -148,7 +148,7 @@ def evict(
         columns=columns,
     ):
         return False
-    stop_admission(workload, at=at, reason=why)
+    stop_admission(workload, at=at, reason=why, loses=True)
     workload.checks.update(state=CheckVerdict.PENDING.value, message="", by="", at=at)
     match answer_to(read_policies(workload.policies), Event.EVICTED):
         case Action.ABORT:
@@ -171,7 +171,7 @@ def deactivate(
         workload, Status.INACTIVE, at=at, reason=reason, facts=facts, columns=columns
     )
     if done:
-        stop_admission(workload, at=at, reason=EvictionReason.DEACTIVATED.value)
+        stop_admission(workload, at=at, reason=EvictionReason.DEACTIVATED.value, loses=True)
         workload.checks.update(state=CheckVerdict.PENDING.value, message="", by="", at=at)
     return done
 
@@ -215,9 +215,11 @@ def restart(
         columns=columns,
     ):
         return False
+    admission.lost = [*admission.lost, *lost_since(admission, workload.last_checkpoint_at, at)]
     admission.attempt, admission.begun_at = admission.attempt + 1, at
     admission.started_at = admission.unready_since = None
-    admission.save(update_fields=["attempt", "begun_at", "started_at", "unready_since"])
+    columns_of_attempt = ["attempt", "begun_at", "started_at", "unready_since", "lost"]
+    admission.save(update_fields=columns_of_attempt)
     PodSet.objects.filter(workload=workload).update(finished=0)
     return True
 
@@ -239,10 +241,30 @@ def cancel(workload: Workload, *, at: datetime, reason: str = "") -> bool:
     return done
 
 
-def stop_admission(workload: Workload, *, at: datetime, reason: str) -> None:
-    """Ask for the release of what the workload holds; nothing to do where it holds nothing."""
+def stop_admission(workload: Workload, *, at: datetime, reason: str, loses: bool = False) -> None:
+    """Ask for the release of what the workload holds; nothing to do where it holds nothing.
+
+    ``loses``: what it did since its last checkpoint has to be done again.
+    """
     held = Admission.objects.filter(workload=workload, released_at=None, evicted_at=None)
+    if loses:
+        for admission in held:
+            lost = lost_since(admission, workload.last_checkpoint_at, at)
+            Admission.objects.filter(pk=admission.pk).update(lost=[*admission.lost, *lost])
     held.update(evicted_at=at, eviction_reason=reason)
+
+
+def lost_since(
+    admission: Admission, saved: datetime | None, at: datetime, gpus: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the stretch whose progress is thrown away at ``at``, as a row holds it.
+
+    Since the last checkpoint of this attempt, else all of the attempt (``finops.md`` 5).
+    """
+    since = max(filter(None, (admission.admitted_at, admission.begun_at, saved)))
+    if admission.is_reserved or since >= at:
+        return []
+    return [{"from": since.isoformat(), "to": at.isoformat(), "gpus": gpus}]
 
 
 def tell(

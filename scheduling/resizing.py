@@ -1,6 +1,7 @@
 """Rows of work that comes to hold more or less while it runs on."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from django.db.models import F, Q
 
@@ -11,7 +12,7 @@ from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import Loaded
-from scheduling.models import Placement, PodSet, Workload
+from scheduling.models import Admission, Placement, PodSet, Workload
 from scheduling.shrinking import trim
 from scheduling.works import NO_GROWTH, Face
 
@@ -61,6 +62,17 @@ def trim_placements(world: Loaded, works: Iterable[Known]) -> set[str]:
                 trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
                 trimmed.add(work.key)
     return trimmed
+
+
+def note_lost(admission: int, known: Known, pods: Iterable[Assignment], at: datetime) -> None:
+    """Note what is thrown away with pods that are taken from a gang, where it goes on."""
+    assert known.admission is not None
+    saved = max(known.admission.admitted_at, known.last_checkpoint_at or 0.0)
+    since, gpus = datetime.fromtimestamp(saved, UTC), granted_gpus(known, pods)
+    if since < at and gpus:
+        row = Admission.objects.get(pk=admission)
+        row.lost.append({"from": since.isoformat(), "to": at.isoformat(), "gpus": gpus})
+        row.save(update_fields=["lost"])
 
 
 def granted_gpus(known: Known, assignments: Iterable[Assignment]) -> int:

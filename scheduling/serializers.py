@@ -8,7 +8,8 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from gpuplatform.common import reasons
+from gpuplatform.common import clock, reasons
+from scheduling.counters import SOURCES
 from scheduling.models import (
     AdmissionCheck,
     CheckState,
@@ -18,6 +19,7 @@ from scheduling.models import (
     Workload,
     WorkloadEvent,
 )
+from scheduling.selectors.counters import workload_counters
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
@@ -178,6 +180,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
     )
     checks = CheckStateSerializer(many=True, read_only=True)
     members = serializers.SerializerMethodField()
+    counters = serializers.SerializerMethodField()
 
     class Meta(WorkloadRowSerializer.Meta):
         fields = (  # type: ignore[assignment]  # a longer tuple
@@ -208,6 +211,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "retries",
             "checks",
             "members",
+            "counters",
             "warnings",
             "template",
             "pod_sets",
@@ -251,6 +255,16 @@ class WorkloadSerializer(WorkloadRowSerializer):
             return []
         ends = MemberEnd.objects.filter(admission__workload=row).order_by("-at", "-id")
         return MemberEndSerializer(ends[:MOST_MEMBERS], many=True).data
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_counters(self, row: Workload) -> dict[str, Any]:
+        """Return GPU-hours so far, and of which source each is; null: nobody measured it."""
+        found = workload_counters(row, clock.now())
+        hours = {
+            f"{name}_gpu_hours": None if value is None else str(value)
+            for name, value in found.hours.items()
+        }
+        return {"pending_s": found.pending_s, **hours, "sources": SOURCES}
 
     @extend_schema_field(PlacementSerializer(many=True))
     def get_placements(self, row: Workload) -> Any:

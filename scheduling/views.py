@@ -21,7 +21,7 @@ from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.forms import AnswerForm, WorkloadFilter
-from scheduling.selectors import findings, history, loans, quotas, workloads
+from scheduling.selectors import counters, findings, history, loans, quotas, workloads
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
@@ -190,6 +190,7 @@ def workload_page(request: HttpRequest, uid: UUID) -> HttpResponse:
         "sentence": findings.workload_sentence(story),
         "yaml": workloads.spec_yaml(story.workload),
         "life": story.life,
+        "counters": counters.workload_counters(story.workload, clock.now()),
         "answer": AnswerForm(),
         "may_switch": story.workload.status != "finished"
         and actor.may_submit(story.workload.team_id),

@@ -1,5 +1,6 @@
 """The admission check ``budget``: work of a team whose hard budget is gone does not start."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
@@ -20,8 +21,9 @@ from scheduling.models import AdmissionCheck, Workload
 class BudgetCheck:
     """Agrees unless a hard budget of the workload's team has nothing left in its window.
 
-    A window that is over says nothing: the new one begins with nothing spent, also before it is
-    measured. Work that runs is not stopped.
+    Then it asks to try again when the next window begins; where the budget gets room sooner,
+    ``finops.budgets.saving`` has it asked anew. A window that is over says nothing: the new one
+    begins with nothing spent, also before it is measured. Work that runs is not stopped.
     """
 
     name: str = "budget"
@@ -41,18 +43,22 @@ class BudgetCheck:
         for state in states.order_by("-ends_at"):
             if state.ends_at > now and is_exhausted(state.spent, state.budget.limit):
                 gone.setdefault(state.budget.team_id or 0, state)
-        return {work.pk: opinion_of(gone.get(work.team_id or 0)) for work in workloads}
+        return {work.pk: opinion_of(gone.get(work.team_id or 0), now) for work in workloads}
 
 
-def opinion_of(gone: BudgetState | None) -> Opinion:
-    """Return ready, or rejected with the budget, its numbers and when it begins anew."""
+def opinion_of(gone: BudgetState | None, now: datetime) -> Opinion:
+    """Return ready, or later with the budget, its numbers and when it begins anew."""
     if gone is None:
         return Opinion(CheckVerdict.READY)
-    words = _("Budget {name} is gone: {spent} of {limit}. The next window begins {at} UTC.")
+    words = _(
+        "Budget {name} is gone: {spent} of {limit}. It is tried again when the next window "
+        "begins, at {at} UTC, or as soon as the budget is raised."
+    )
     said = words.format(
         name=gone.budget.name,
         spent=plain(gone.spent),
         limit=plain(gone.budget.limit),
         at=f"{gone.ends_at:%Y-%m-%d %H:%M}",
     )
-    return Opinion(CheckVerdict.REJECTED, said)
+    seconds = math.ceil((gone.ends_at - now).total_seconds())
+    return Opinion(CheckVerdict.RETRY, said, retry_after_s=max(1, seconds))

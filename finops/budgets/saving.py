@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from finops.budgets.check import BudgetCheck
 from finops.budgets.windows import BadDurationError, parse
 from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
@@ -18,6 +19,7 @@ from gpuplatform.common.periods import month_at
 from gpuplatform.common.problems import Problem, Rejected, Stale
 from queues.models import Team, User
 from queues.rules.words import check_reserved, check_short_name
+from scheduling.checks import ask_again
 
 MOST, PLACES, MOST_THRESHOLDS, HIGHEST_THRESHOLD = Decimal(10) ** 13, 6, 8, 1000
 
@@ -57,7 +59,7 @@ def save_budget(
             sentence = _("{name} has changed since it was seen.").format(name=spec.name)
             raise Stale([Problem("version", "stale", sentence)])
         row = standing or Budget(name=spec.name)
-        before = _as_json(row) if standing else None
+        before, standing_team = _as_json(row) if standing else None, row.team_id
         _take(row, spec, team)
         if before == _as_json(row):
             return row
@@ -75,6 +77,7 @@ def save_budget(
             reason=reason,
             team=team.name if team else "",
         )
+        _let_try(row, standing_team)
         return row
 
 
@@ -88,7 +91,14 @@ def delete_budget(name: str, actor: User, reason: str = "") -> bool:
             actor, "budget.deleted", ("Budget", name), before=_as_json(row), reason=reason
         )
         row.delete()
+        _let_try(row, None)
         return True
+
+
+def _let_try(row: Budget, other_team: int | None) -> None:
+    """Have the check asked anew about work that waits for room in this budget."""
+    for team in {row.team_id, other_team} - {None}:
+        ask_again(BudgetCheck.name, team, clock.now())  # type: ignore[arg-type]  # no None left
 
 
 def _take(row: Budget, spec: BudgetSpec, team: Team | None) -> None:

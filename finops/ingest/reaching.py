@@ -88,7 +88,7 @@ def _reader(source: Source, asker: Asker) -> Reader:
         return LiteLLMTablesReader(asker, source.time_zone)
     if source.kind == SourceKind.LITELLM_API:
         return LiteLLMApiReader(asker, source.time_zone)
-    names = ("node_label", "step_s", "team_label")
+    names = ("node_label", "step_s", "team_label", "idle_below_percent", "idle_after_s")
     return PrometheusReader(asker, *(option(source, name) for name in names))
 
 

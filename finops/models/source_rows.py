@@ -152,6 +152,7 @@ class GpuUseRow(Loaded):
     pod = NameField(blank=True)
     sampled_gpu_hours = hours()
     busy_gpu_hours = hours()
+    idle_gpu_hours = hours()
 
     class Meta:
         ordering = ("source", "day", "key")

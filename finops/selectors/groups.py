@@ -1,8 +1,8 @@
 """The cost of any window by anything: page, file and answer show what stands here.
 
 Computed from the facts of the window by the arithmetic of bills; for a calendar month it is
-the bill. An actor who may not see all bills sees the money of the teams led, and nothing of
-what nobody pays.
+the bill, adjustments included. An actor who may not see all bills sees the money of the teams
+led, and nothing of what nobody pays.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ from finops.loader import MonthFacts, load_window, policy_of
 from finops.metered_facts import rows_inside
 from finops.models import BillingPeriod
 from finops.models.bills import IdlePolicy
+from finops.selectors.adjustments import with_adjustments
 from finops.sources.opencost import sanitised
 from finops.sources.windows import Window
 from finops.spans import BadSpanError, span_of
@@ -73,6 +74,7 @@ def cost_by_group(actor: Actor, query: CostQuery, now: datetime) -> CostByGroup:
     idle = query.idle or period.idle_policy
     facts = _load(window, period, query)
     outcome = chargeback(facts.under(cast("AllocationPolicy", idle), **_detail(query)))
+    outcome = with_adjustments(outcome)
     found = grouped(
         outcome,
         query.group,

@@ -6,7 +6,8 @@ samples times the step, never a mean times the window (finops.md 1.8).
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 
@@ -16,9 +17,11 @@ from finops.sources import numbers
 from finops.sources.decoding import decoded
 from finops.sources.failures import SAID, Note, SourceError
 from finops.sources.rows import ZERO, GpuUse, NodePrice, natural_key
+from finops.sources.windows import Window
 
 LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 HOUR_S = 3600
+PERCENT = 100
 UTILISATION = "DCGM_FI_DEV_GPU_UTIL"
 NODE_PRICE = "node_gpu_hourly_cost"
 
@@ -132,21 +135,34 @@ def checked_label(name: str) -> str:
 
 
 # ---- rows ---------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """When a GPU that a pod holds counts as idle: used less than so much, for so long at least."""
+
+    below_percent: int = 5
+    after_s: int = 900
+
+
 def gpu_uses(
-    series: Iterable[Series], step_s: int, node_label: str
+    series: Iterable[Series], step_s: int, node_label: str, window: Window, rule: IdleRule
 ) -> tuple[tuple[GpuUse, ...], tuple[Note, ...]]:
-    """Return the hours that each GPU was sampled and was busy, by the pod that held it."""
-    found: dict[tuple[str, str, str, str], list[Decimal]] = defaultdict(lambda: [ZERO, ZERO])
+    """Return the hours that each GPU was sampled, was busy and was idle, by the pod that held it.
+
+    Samples outside the window only tell whether the idle time at its edges is long enough.
+    """
+    found: dict[tuple[str, str, str, str], list[Decimal]] = defaultdict(lambda: [ZERO] * 3)
+    first, last = window.start.timestamp(), window.end.timestamp()
     holes = 0
     for one in series:
-        about = _gpu(one.metric, node_label)
-        for _at, text in one.values:
-            value = finite(text)
-            if value is None:
-                holes += 1
-            else:
-                found[about][0] += 1
-                found[about][1] += value / 100
+        samples = [(at, finite(text)) for at, text in one.values]
+        inside = [value for at, value in samples if first < at <= last]
+        holes += inside.count(None)
+        values = [value for value in inside if value is not None]
+        if values:
+            sums = found[_gpu(one.metric, node_label)]
+            sums[0] += len(values)
+            sums[1] += sum(values, ZERO) / PERCENT
+            sums[2] += sum(first < at <= last for at in _idle(samples, step_s, rule))
     step = Decimal(step_s) / HOUR_S
     rows = tuple(
         GpuUse(
@@ -157,10 +173,31 @@ def gpu_uses(
             pod=pod,
             sampled_gpu_hours=numbers.hours(samples * step),
             busy_gpu_hours=numbers.hours(busy * step),
+            idle_gpu_hours=numbers.hours(idle * step),
         )
-        for (node, gpu, namespace, pod), (samples, busy) in sorted(found.items())
+        for (node, gpu, namespace, pod), (samples, busy, idle) in sorted(found.items())
     )
     return rows, _holes(holes)
+
+
+def _idle(
+    samples: Iterable[tuple[Decimal, Decimal | None]], step_s: int, rule: IdleRule
+) -> Iterator[Decimal]:
+    """Yield the instants of the samples in idle stretches; a gap ends one, it is not known."""
+    stretch: list[Decimal] = []
+    for at, value in samples:
+        is_low = value is not None and value < rule.below_percent
+        goes_on = is_low and (not stretch or at - stretch[-1] == step_s)
+        if not goes_on:
+            yield from _if_long(stretch, step_s, rule)
+            stretch = []
+        if is_low:
+            stretch.append(at)
+    yield from _if_long(stretch, step_s, rule)
+
+
+def _if_long(stretch: list[Decimal], step_s: int, rule: IdleRule) -> list[Decimal]:
+    return stretch if len(stretch) * step_s >= rule.after_s else []
 
 
 def _gpu(metric: Mapping[str, str], node_label: str) -> tuple[str, str, str, str]:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from finops.sources.failures import Note, SourceError
 from finops.sources.http import Asker
 from finops.sources.prometheus import (
+    IdleRule,
     Series,
     answered,
     finite,
@@ -33,6 +34,8 @@ class PrometheusReader:
     node_label: str = "Hostname"
     step_s: int = 300
     team_label: str = "label_equipo"
+    idle_below_percent: int = 5
+    idle_after_s: int = 900
 
     def read(self, window: Window) -> Reading:
         """Return how busy each GPU was in a window, and what its node cost.
@@ -40,13 +43,20 @@ class PrometheusReader:
         Raises:
             SourceError: no sample of a GPU at all: a gap, and no idle GPU.
         """
-        series, warned = self._range(utilisation_query(self.step_s), window, self.step_s)
-        uses, holes = gpu_uses(series, self.step_s, self.node_label)
+        asked = self._with_edges(window)
+        series, warned = self._range(utilisation_query(self.step_s), asked, self.step_s)
+        rule = IdleRule(self.idle_below_percent, self.idle_after_s)
+        uses, holes = gpu_uses(series, self.step_s, self.node_label, window, rule)
         if not uses:
             raise SourceError("SOURCE_NO_DATA")
         prices, price_notes = self._prices(window)
         rows: tuple[Row, ...] = (*uses, *prices)
         return Reading(rows, use_measures(rows), (*warned, *holes, *price_notes))
+
+    def _with_edges(self, window: Window) -> Window:
+        """Return a window and what lies about it: idle time may begin before midnight."""
+        edge = timedelta(seconds=-(-self.idle_after_s // self.step_s) * self.step_s)
+        return Window(window.start - edge, window.end + edge)
 
     def questions(self, now: datetime, month_began: datetime) -> dict[str, dict[str, str]]:
         """Return the articles' questions, put right, with what Prometheus answers now."""

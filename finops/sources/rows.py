@@ -158,6 +158,7 @@ class GpuUse:
     """How busy one GPU was in a day while a pod held it; "" is nobody, or nobody knows.
 
     ``sampled_gpu_hours`` is the time that was measured at all: a gap is no idle time.
+    ``idle_gpu_hours``: of it, the time under the threshold of use that was long enough to count.
     """
 
     key: str
@@ -167,6 +168,7 @@ class GpuUse:
     pod: str = ""
     sampled_gpu_hours: Decimal = ZERO
     busy_gpu_hours: Decimal = ZERO
+    idle_gpu_hours: Decimal = ZERO
 
 
 @dataclass(frozen=True, slots=True)

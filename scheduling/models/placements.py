@@ -15,6 +15,8 @@ class Admission(models.Model):
     ``is_reserved``: quota and nodes are kept for it, and admission checks are still to say yes:
     nothing may start. ``attempt``: which run of its members is on; ``begun_at``: since when that
     may start; null: since the admission. ``unready_since``: all were ready and no longer are.
+    ``lost``: stretches whose progress was thrown away, each ``{"from", "to", "gpus"}``; ``gpus``
+    null: all that was held then.
     """
 
     workload = models.ForeignKey(Workload, models.CASCADE, related_name="admissions")
@@ -29,6 +31,7 @@ class Admission(models.Model):
     begun_at = models.DateTimeField(null=True, blank=True)
     unready_since = models.DateTimeField(null=True, blank=True)
     released_at = models.DateTimeField(null=True, blank=True)
+    lost = models.JSONField(default=list, blank=True)
 
     class Meta:
         ordering = ("workload", "admitted_at")

@@ -8,12 +8,14 @@ import pytest
 
 from finops import billing
 from finops.allocation import facts as allocation_facts
+from finops.allocation.facts import instant
+from finops.metered_facts import usage_facts
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import IdlePolicy
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
 from queues.models import Namespace
-from scheduling.models import CapacityInterval
+from scheduling.models import Admission, CapacityInterval
 
 from . import rows
 
@@ -254,3 +256,14 @@ def test_metering_that_contradicts_itself_leaves_the_last_draft_and_a_critical_f
     assert (found.code, found.severity) == ("facts_refused", "critical")
     assert "h100-node-01/h100-sxm overlaps" in found.sentence
     assert [period.name for period in billing.rebuild_open(AFTER)] == ["2026-07"]
+
+
+@pytest.mark.parametrize(("reason", "is_evicted"), [("Cancelled", False), ("Preempted", True)])
+def test_only_what_the_platform_took_back_counts_as_evicted(reason, is_evicted):
+    rows.june()
+    run = Admission.objects.filter(workload__name="w1")
+    run.update(evicted_at=rows.JULY, eviction_reason=reason)
+    used = usage_facts(allocation_facts.Period(instant(rows.JUNE), instant(rows.JULY)), "")
+    workload = str(run.get().workload_id)
+    assert {use.preempted for use in used if use.workload == workload} == {is_evicted}
+    assert {use.preempted for use in used if use.workload != workload} == {False}

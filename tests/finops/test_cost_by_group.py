@@ -10,7 +10,7 @@ import time_machine
 from finops import billing
 from finops.allocation.grouping import DIMENSIONS
 from finops.mapping_services import set_mapping
-from finops.models import Bill, BillingPeriod
+from finops.models import Adjustment, Bill, BillingPeriod
 from finops.selectors.groups import CostQuery, cost_by_group
 from finops.spans import BadSpanError, span_of
 from finops.specs import MappingSpec
@@ -73,6 +73,46 @@ def test_every_grouping_adds_up_to_the_same_total_which_is_the_bills(june, idle)
         shown = sum((group.amount for group in found.groups), found.remainder.amount)
         assert (by, shown + found.overlap) == (by, found.total)
         assert found.total == total
+
+
+def adjusted(team, amount, day):
+    period = BillingPeriod.objects.get(name="2026-06")
+    return Adjustment.objects.create(
+        period=period,
+        kind="manual",
+        team=team,
+        amount=Decimal(amount),
+        currency="EUR",
+        reason="a credit",
+        at=rows.JUNE + timedelta(days=day),
+    )
+
+
+@pytest.mark.parametrize("by", DIMENSIONS)
+def test_adjustments_are_in_the_total_of_every_grouping(june, by):
+    billing.rebuild_draft("2026-06", now=AFTER)
+    adjusted(june["ia"], "-20.00", 3)
+    adjusted(None, "7.50", 40)  # made in July, while the month was open
+    billing.rebuild_draft("2026-06", now=AFTER)
+    period = BillingPeriod.objects.get()
+    found = asked(group=by, key=KEYS.get(by, "")).found
+    shown = sum((group.amount for group in found.groups), found.remainder.amount)
+    assert shown + found.overlap == found.total == Decimal("4064.41") + Decimal("-12.50")
+    assert (found.total, period.adjustment_cost) == (period.total_cost, Decimal("-12.50"))
+    if by == "type":
+        assert amounts(asked(group=by))["adjustment"] == Decimal("-12.50")
+
+
+def test_an_adjustment_falls_on_the_day_it_was_made_or_the_last_of_its_month(june):
+    billing.rebuild_draft("2026-06", now=AFTER)
+    adjusted(june["ia"], "-20.00", 3)
+    adjusted(june["ia"], "5.00", 40)
+    for first, amount in ((2, 0), (3, -20), (4, 0), (28, 0), (29, 5)):
+        start = rows.JUNE + timedelta(days=first)
+        end = start + timedelta(days=1)
+        window = f"{start:%Y-%m-%dT%H:%M:%SZ},{end:%Y-%m-%dT%H:%M:%SZ}"
+        found = asked(window=window, group="type", kept={"type": "adjustment"}).found
+        assert (first, found.total) == (first, amount)
 
 
 def test_a_month_by_team_is_the_bill(june):

@@ -199,6 +199,7 @@ PAGES = (
     door("cost/by/", "/cost/by/?window=2026-06", "login 404 404 200 200 200 200", files=True),
     door("cost/<kind>.json", "/cost/team.json", OF_DATOS, shows=("shown",)),
     door("cost/<kind>.json", "/cost/idle.json", OF_DATOS),
+    door("gpu-hours/", "/gpu-hours/?window=2026-06", SIGNED_IN, files=True),
     door("bills/", "/bills/", OF_DATOS, files=True),
     door(
         "bills/<month>/",
@@ -366,6 +367,7 @@ REST = (
     door(f"{API}prices/tokens/", "/api/v1/prices/tokens/", REST_OF_READERS),
     door(f"{API}prices/", "/api/v1/prices/", REST_OF_DATOS),
     door(f"{API}cost/", "/api/v1/cost/", REST_OF_DATOS),
+    door(f"{API}gpu-hours/", "/api/v1/gpu-hours/", REST_SIGNED_IN),
     door(f"{API}mappings/", "/api/v1/mappings/", REST_OF_DATOS),
     door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
     door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),

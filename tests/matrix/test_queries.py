@@ -27,7 +27,8 @@ SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fr
 SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
-STORY_PAGES = ("/workloads/abcdef00",)  # pods, placements, domains, events, what is ahead
+# Pods, placements, domains, events, what is ahead, and what became of its GPU-hours.
+STORY_PAGES = ("/workloads/abcdef00", "/api/v1/workloads/abcdef00")
 # Pages and, where they have them, their files.
 LISTS = {
     "/": ("",),
@@ -50,6 +51,7 @@ LISTS = {
     "/cost/": ("", "csv"),
     "/cost/by/": ("", "csv"),
     "/api/v1/cost/": ("",),
+    "/gpu-hours/": ("", "csv"),
     "/bills/": ("", "csv"),
     f"/bills/{MONTH}/": ("", "csv", "json"),
     f"/bills/{MONTH}/datos/": ("", "csv", "json"),

@@ -57,7 +57,7 @@ def test_measuring_twice_is_measuring_once(fin):
 
 @pytest.mark.parametrize(
     ("limit", "is_hard", "verdict"),
-    [("1512", True, "rejected"), ("1512.01", True, "ready"), ("1", False, "ready")],
+    [("1512", True, "retry"), ("1512.01", True, "ready"), ("1", False, "ready")],
 )
 def test_work_of_a_team_whose_hard_budget_is_gone_does_not_start(fin, limit, is_hard, verdict):
     teams = rows.june()
@@ -68,10 +68,12 @@ def test_work_of_a_team_whose_hard_budget_is_gone_does_not_start(fin, limit, is_
     said = BudgetCheck().opinions(check, [datos, ia], LATE)
     assert said[datos.pk].state.value.lower() == verdict
     assert said[ia.pk].state.value.lower() == "ready"
-    if verdict == "rejected":
+    if verdict == "retry":
         assert said[datos.pk].message == (
-            "Budget june is gone: 1512.00 of 1512.00. The next window begins 2026-07-01 00:00 UTC."
+            "Budget june is gone: 1512.00 of 1512.00. It is tried again when the next window "
+            "begins, at 2026-07-01 00:00 UTC, or as soon as the budget is raised."
         )
+        assert said[datos.pk].retry_after_s == (rows.JULY - LATE).total_seconds()
     again = BudgetCheck().opinions(check, [datos], rows.JULY)
     assert again[datos.pk].state.value.lower() == "ready", "a new window begins with nothing"
 

@@ -15,6 +15,7 @@ from finops.models import Coverage, GpuUseRow, NodePriceRow
 from finops.sources.failures import SourceError
 from finops.sources.prometheus import month_to_date_query, team_cost_query, unused_query
 from finops.specs import SourceSpec
+from gpuplatform.common.problems import Rejected
 from scheduling.models import CapacityInterval
 from tests.finops.rows import FLAVOR, GPU, flavor, price
 
@@ -103,8 +104,9 @@ def test_hours_are_samples_times_the_step(source, prometheus):
     ] * 4
     assert {row.busy_gpu_hours for row in rows} == {Decimal(6)}
     first = prometheus.asked[0].args
-    assert int(first["start"]) == int(MIDNIGHT.timestamp()) + STEP
-    assert int(first["end"]) == int(MIDNIGHT.timestamp()) + 86_400
+    edge = 900  # of idle time that begins or ends beyond midnight
+    assert int(first["start"]) == int(MIDNIGHT.timestamp()) - edge + STEP
+    assert int(first["end"]) == int(MIDNIGHT.timestamp()) + 86_400 + edge
     assert NodePriceRow.objects.get().gpu_hour == Decimal("1.4")
 
 
@@ -116,6 +118,52 @@ def test_a_gap_is_not_idle_time(source, prometheus):
     assert state() == ("partial", "", ["SOURCE_PARTLY"])
     row = GpuUseRow.objects.first()
     assert (row.sampled_gpu_hours, row.busy_gpu_hours) == (12, 6)
+
+
+IDLE = [
+    # from noon on, so many samples of 5 minutes at so much use: how many minutes are idle
+    (2, "0", 0),  # ten minutes are too short
+    (3, "4.9", 15),
+    (3, "5", 0),  # the threshold itself is use
+    (12, "0", 60),
+]
+
+
+@pytest.mark.parametrize(("samples", "use", "minutes"), IDLE)
+def test_a_gpu_is_idle_where_it_stays_under_the_threshold_for_a_quarter_of_an_hour(
+    source, prometheus, samples, use, minutes
+):
+    noon = MIDNIGHT.timestamp() + 43_200
+    low = range(int(noon), int(noon) + samples * STEP, STEP)
+    prometheus.samples = lambda _gpu, at: use if at in low else "50"
+    load_day(source, DAY)
+    assert GpuUseRow.objects.first().idle_gpu_hours == Decimal(minutes) / 60
+
+
+def test_idle_time_over_midnight_counts_on_both_days_and_a_gap_ends_it(source, prometheus):
+    midnight = int(MIDNIGHT.timestamp())
+    night = range(midnight - STEP, midnight + 2 * STEP + 1, STEP)  # 20 minutes, 10 of the day
+    evening = {midnight + 72_000, midnight + 72_000 + STEP, midnight + 72_000 + 3 * STEP}
+    gap = midnight + 72_000 + 2 * STEP
+    low = {*night, *evening}
+    prometheus.samples = lambda _gpu, at: None if at == gap else "1" if at in low else "50"
+    load_day(source, DAY)
+    row = GpuUseRow.objects.first()
+    assert row.idle_gpu_hours == Decimal("0.166667")
+    assert row.sampled_gpu_hours == Decimal("23.916667")
+
+
+def test_threshold_and_shortest_idle_time_are_the_sources(here, prometheus):
+    options = {"idle_below_percent": 30, "idle_after_s": 86_400}
+    spec = SourceSpec("prom", "prometheus", url=here, first_day=DAY, options=options)
+    load_day(save_source(spec, actor=None), DAY)
+    assert GpuUseRow.objects.first().idle_gpu_hours == 24
+
+
+@pytest.mark.parametrize("options", [{"idle_below_percent": 101}, {"idle_after_s": 0}])
+def test_a_threshold_beyond_reason_is_refused(here, options):
+    with pytest.raises(Rejected):
+        save_source(SourceSpec("prom", "prometheus", url=here, options=options), actor=None)
 
 
 @pytest.mark.parametrize("odd", ["NaN", "+Inf", "-Inf"])
