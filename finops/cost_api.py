@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from finops.allocation.money import HOURS_PLACES, round_half_up
 from finops.cost_rows import ASKED, GROUP_COLUMNS, group_rows, query_of
 from finops.selectors import bills, groups, token_prices
 from finops.token_price_rows import cells_of
@@ -16,7 +17,7 @@ from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from queues.access import HasScope, actor_of, demand_visible
 
-TEXTS = ("amount", "share", "gpu_hours", "token_cost")
+TEXTS = ("amount", "share", "gpu_hours", "idle_gpu_hours", "token_cost")
 
 
 class CostView(CheckedView):
@@ -40,6 +41,8 @@ class CostView(CheckedView):
                 "idle_policy": view.idle,
                 "currency": view.currency,
                 "total": digits(view.found.total),
+                "gpu_hours": digits(round_half_up(view.found.gpu_hours, HOURS_PLACES)),
+                "idle_gpu_hours": digits(round_half_up(view.found.idle_gpu_hours, HOURS_PLACES)),
                 "rests_on": view.rests_on,
                 "rows": [_texts(row) for row in group_rows(view)],
             }
