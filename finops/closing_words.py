@@ -35,14 +35,18 @@ CHECKS: Mapping[str, tuple[str | Promise, str | Promise, str | Promise]] = {
     "R2": (_("GPU-hours of a team"), _("our scheduler"), _("OpenCost")),
     "R3": (_("GPU-hours held"), _("held"), _("of these with work running")),
     "R4": (
-        _("What the month cost: capacity, other iron, external tokens, adjustments"),
+        _("What the month cost"),
         _("lines of all bills"),
-        _("sum of the sources"),
+        _("sum of its sources"),
     ),
     "R5": (_("Spend of a day in LiteLLM"), _("its requests"), _("its own daily sum")),
     "R6": (_("Spend of requests in LiteLLM"), _("as logged"), _("tokens at the price here")),
     "R7": (_("Price of a GPU-hour"), _("declared here"), _("applied by the source")),
     "R8": (_("Tokens of our own models"), _("what they were priced at"), _("their iron")),
+}
+# What a check is of where it says nothing of its own.
+ABOUT: Mapping[str, str | Promise] = {
+    "R4": _("capacity, other iron, external tokens, shared amounts, adjustments"),
 }
 STATES: Mapping[str, str | Promise] = {
     "critical": _("critical"),
@@ -73,6 +77,7 @@ CAUSES: Mapping[str, str | Promise] = {
     ),
     "assets_more": _("the source saw machines that our inventory does not have"),
     "slow_start": _("pods start late: GPUs are held while images are pulled or volumes mounted"),
+    "not_read_yet": _("the month goes on: OpenCost has whole days, today's hours are ours alone"),
     "opencost_less": _("OpenCost saw less: days in part, or pods without the team's label"),
     "opencost_more": _("OpenCost saw more: work of the team outside our queues"),
     "zero_spend": _("LiteLLM knew no price of the model when it logged these requests"),

@@ -94,11 +94,18 @@ def billed(lines: Decimal, cost: Decimal) -> Check:
     return Check("R4", "", lines, cost, CRITICAL, "not_all_billed")
 
 
-def hours_cause(scheduler: Decimal | None, opencost: Decimal | None) -> str:
-    """R2: return who of both saw less, "" where one of them says nothing."""
+def hours_cause(
+    scheduler: Decimal | None, opencost: Decimal | None, *, is_running: bool = False
+) -> str:
+    """R2: return who of both saw less, "" where one of them says nothing.
+
+    Of a month that goes on OpenCost has the whole days, and we have today as well.
+    """
     if scheduler is None or opencost is None:
         return ""
-    return "opencost_less" if opencost < scheduler else "opencost_more"
+    if opencost > scheduler:
+        return "opencost_more"
+    return "not_read_yet" if is_running else "opencost_less"
 
 
 def spends(requests: Mapping[str, Spend], sums: Mapping[str, Spend]) -> Iterator[Check]:
@@ -149,7 +156,8 @@ def _distance(factor: Decimal) -> Decimal:
 
 def wanted_price(served: Served) -> Decimal | None:
     """Return what a million tokens would have to cost to recover the iron."""
-    return served.iron / served.tokens * MILLION if served.tokens else None
+    has_both = served.iron and served.tokens
+    return served.iron / served.tokens * MILLION if has_both else None
 
 
 def implied_throughput(benchmark: Benchmark, per_million: Decimal) -> Decimal:

@@ -7,11 +7,14 @@ month to the sum of its sources, both to the cent.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 
 from finops import words
+from finops.allocation.money import round_half_up
 from finops.models import BillingPeriod, BillLine
 
 NOTHING = Decimal("0.00")
+WHOLE = ("own", "borrowed", "idle", "rest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,21 @@ class Figures:
     def columns(self) -> dict[str, Decimal]:
         """Return the amounts by column, as files and answers have them."""
         return {name: getattr(self, name) for name in words.COLUMNS}
+
+    @property
+    def whole(self) -> dict[str, Decimal]:
+        """Return own, borrowed, idle and rest in whole units, which add up to the whole total.
+
+        For tiles: rounded each on its own, 12.40 + 5.40 = 17.80 would read 12 + 5 = 18.
+        """
+        exact = {name: Fraction(getattr(self, name)) for name in WHOLE}
+        total = round_half_up(self.total, 0)
+        floors = {name: Decimal(amount // 1) for name, amount in exact.items()}
+        short = int(total - sum(floors.values()))
+        by_remainder = sorted(WHOLE, key=lambda name: Fraction(floors[name]) - exact[name])
+        for name in by_remainder[:short]:
+            floors[name] += 1
+        return floors
 
     @property
     def rest(self) -> Decimal:

@@ -4,7 +4,7 @@ One rule with budgets (``finops.budget_judging.forecast``) on the same days of t
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -48,9 +48,9 @@ def days_of_accounts() -> dict[str, dict[date, Decimal]]:
 
     Teams by name, and the central account.
     """
-    months: Iterable[BillingPeriod] = BillingPeriod.objects.order_by("-name")[:LOOKED_AT]
+    months = BillingPeriod.objects.order_by("-name").values("pk")[:LOOKED_AT]
     found: dict[str, dict[date, Decimal]] = defaultdict(dict)
-    bills = Bill.objects.filter(period__in=list(months))
+    bills = Bill.objects.filter(period__in=months)
     for name, by_day in bills.values_list("team__name", "by_day"):
         for day, kinds in by_day.items():
             amount = sum(map(Decimal, kinds.values()), NOTHING)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, Max, Q, Sum
+from django.db.models import Exists, F, Max, Q, Sum
 from django.db.models.functions import TruncDate
 
 from finops.loader import window_of
@@ -109,14 +109,12 @@ def _silent(period: BillingPeriod, rows: Sequence[CheckRow]) -> Iterator[tuple[s
     """Yield the checks that have no row, and whether there was anything to compare."""
     shown = {row.check.id for row in rows}
     days = Q(day__gte=period.starts_at.date(), day__lt=period.ends_at.date())
-    memo = period.memo
+    planes = {"R2": CostRow, "R5": TeamDayRow, "R6": TokenRow, "R7": AssetRow}
+    has_rows = {name: Exists(model.objects.filter(days)) for name, model in planes.items()}
     compared = {
-        "R1": bool(memo.get("gpu_hours")),
-        "R2": "R2" in shown or CostRow.objects.filter(days).exists(),
-        "R5": "R5" in shown or TeamDayRow.objects.filter(days).exists(),
-        "R6": "R6" in shown or TokenRow.objects.filter(days).exists(),
-        "R7": "R7" in shown or AssetRow.objects.filter(days).exists(),
-        "R8": bool(memo.get("models") or memo.get("teams")),
+        "R1": bool(period.memo.get("gpu_hours")),
+        **BillingPeriod.objects.filter(pk=period.pk).values(**has_rows)[0],
+        "R8": bool(period.memo.get("models") or period.memo.get("teams")),
     }
     for identity, is_there in compared.items():
         if identity not in shown:
@@ -210,7 +208,8 @@ def _of_findings(period: BillingPeriod) -> Iterator[Check]:
     for finding in Finding.objects.filter(period=period, code__in=OF_FINDINGS):
         identity, *names = OF_FINDINGS[finding.code]
         a, b = (_number(finding, name) for name in names)
-        cause = hours_cause(a, b) if identity == "R2" else finding.code
+        is_hours, is_running = identity == "R2", period.ends_at > clock.now()
+        cause = hours_cause(a, b, is_running=is_running) if is_hours else finding.code
         yield Check(identity, finding.subject, a, b, STATUS[finding.severity], cause)
 
 

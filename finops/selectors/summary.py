@@ -12,10 +12,12 @@ from typing import Any
 from finops.loader import Promised, promises
 from finops.selectors.bills import CENTRAL, BillView, MonthView, bill_month
 from finops.words import COLUMNS
+from gpuplatform.common.money import rounded
 from queues.access import Actor
 from queues.models import ClusterQueue
 
 NOTHING = Decimal("0.00")
+LOAN_PLACES = 4  # parts of several lenders are shown with six: together they are whole
 AMOUNTS = (*COLUMNS, "total")
 POSTINGS = ("charged", "retained")
 SUMMARY_COLUMNS = (
@@ -150,7 +152,7 @@ def _loans(rows: Iterable[Mapping[str, Any]], *, is_running: bool) -> dict[str, 
         found[0] += Decimal(row["open_gpus"])
         found[1] += Decimal(row["forward_cost"])
     return {
-        team: Loans(gpus, cost if is_running else None)
+        team: Loans(rounded(gpus, LOAN_PLACES), cost if is_running else None)
         for team, (gpus, cost) in sums.items()
         if gpus
     }

@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from finops.closing_words import CAUSES, CHECKS, SILENT, STATES
+from finops.closing_words import ABOUT, CAUSES, CHECKS, SILENT, STATES
 from finops.finding_words import subject_words
 from finops.models import BillingPeriod
 from finops.selectors.reconciliation import (
@@ -56,7 +56,8 @@ def _shown(rows: Sequence[CheckRow]) -> list[dict[str, Any]]:
         {
             "row": row,
             "words": CHECKS[row.check.id],
-            "about": subject_words(_with_names(row.check.subject, teams)),
+            "about": subject_words(_with_names(row.check.subject, teams))
+            or ABOUT.get(row.check.id, ""),
             "state": STATES[row.check.status],
             "cause": CAUSES.get(row.check.cause, ""),
         }

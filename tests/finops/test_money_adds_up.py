@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from html import unescape
@@ -11,8 +12,10 @@ import pytest
 import time_machine
 
 from finops import billing, tasks, words
+from finops.allocation.money import round_half_up
 from finops.mapping_services import set_mapping
-from finops.models import BillingPeriod
+from finops.models import BillingPeriod, Source
+from finops.selectors.figures import Figures
 from finops.specs import MappingSpec
 
 from . import rows
@@ -87,3 +90,34 @@ def test_a_month_that_ended_a_day_ago_is_put_forward_by_itself(june):
     with time_machine.travel(rows.JULY + timedelta(hours=25), tick=False):
         tasks.rebuild_drafts()
         assert BillingPeriod.objects.get(name="2026-06").status == "provisional"
+
+
+def test_tokens_and_storage_are_no_use_of_gpus_in_the_figure_of_days(june, fin, signed_in):
+    for scope, amount in (("ia", "12.34"), ("__central__", "14.40")):
+        figure = signed_in(fin).get(f"{MONTH}{scope}/chart.json").json()
+        sums = {trace["name"]: round(sum(trace["y"]), 2) for trace in figure["data"]}
+        assert sums["tokens and other"] == float(amount)
+        assert sums.get("own use", 0) == (604.8 if scope == "ia" else 0)
+
+
+def test_sources_that_are_off_are_named_beside_days_that_are_there(june, fin, signed_in):
+    with time_machine.travel(rows.JULY + timedelta(hours=12), tick=False):
+        page = text_of(signed_in(fin).get("/sources/"))
+        assert "Every day of every source is there" in page
+        Source.objects.filter(name="litellm_api").update(enabled=False)
+        page = text_of(signed_in(fin).get("/sources/"))
+        assert "litellm_api is off and not asked" in page
+        Source.objects.update(enabled=False)
+        assert "All sources are off" in text_of(signed_in(fin).get("/sources/"))
+
+
+@pytest.mark.parametrize(
+    ("own", "borrowed", "idle", "tokens"),
+    [("13.07", "6.54", "0", "0"), ("12.40", "5.40", "0", "-0.30"), ("1.50", "1.50", "1.50", "0")],
+)
+def test_whole_amounts_of_tiles_add_up_to_the_whole_total(own, borrowed, idle, tokens):
+    parts = [Decimal(own), Decimal(borrowed), Decimal(idle), Decimal(tokens)]
+    figures = Figures(own=parts[0], borrowed=parts[1], idle=parts[2], tokens=parts[3])
+    whole = replace(figures, total=sum(parts)).whole
+    assert sum(whole.values()) == round_half_up(sum(parts), 0)
+    assert all(abs(whole[name] - getattr(figures, name)) < 1 for name in whole)

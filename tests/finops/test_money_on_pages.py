@@ -53,7 +53,7 @@ def test_hours_before_the_first_node_are_no_second_price(june, fin, signed_in):
     assert round(idle.quantity * idle.unit_price, 2) == idle.amount
     assert f"GPU-h {TIMES} 1.40" in text_of(signed_in(fin).get("/bills/2026-06/__central__/"))
     words = text_of(signed_in(fin).get("/bills/2026-06/datos/"))
-    assert f"2 GPUs {TIMES} 712.00 h {TIMES} 1.40, 1 Jun 08:00 to 1 Jul 00:00 UTC" in words
+    assert f"2 GPU {TIMES} 712.00 h {TIMES} 1.40, 1 Jun 08:00 to 1 Jul 00:00 UTC" in words
     assert "1,993.60" in words  # 2 x 712 h x 1.40
 
 
