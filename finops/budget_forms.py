@@ -9,17 +9,30 @@ from finops.budgets.saving import BudgetSpec
 from finops.forms import REASON_LENGTH
 from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
+from queues.models import Team
 
 
 class BudgetForm(forms.Form):
     """A budget; ``seen`` is the version that was on the page."""
 
-    name = forms.CharField(label=_("Name"), max_length=63)
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=63,
+        help_text=_("Lower-case letters, digits and dashes, like vision-month."),
+    )
     scope = forms.ChoiceField(label=_("Of a"), choices=BudgetScope.choices, initial="team")
+    team = forms.ModelChoiceField(
+        label=_("Team"),
+        queryset=Team.objects.order_by("display_name", "name"),
+        to_field_name="name",
+        required=False,
+        help_text=_("Of a team's budget."),
+    )
     subject = forms.CharField(
-        label=_("Whose"),
+        label=_("Key, model or tag"),
         max_length=255,
-        help_text=_("Name of the team, alias of the key, model group, or tag."),
+        required=False,
+        help_text=_("Alias of the key, model group, or tag: of a budget that is not a team's."),
     )
     measure = forms.ChoiceField(label=_("Counts"), choices=BudgetMeasure.choices, initial="money")
     limit = forms.DecimalField(label=_("Limit"), min_value=0, max_digits=20, decimal_places=6)
@@ -47,6 +60,8 @@ class BudgetForm(forms.Form):
             initial = {name: getattr(standing, name) for name in names}
             thresholds = ", ".join(map(str, standing.thresholds))
             more = {"thresholds": thresholds, "seen": standing.version}
+            if standing.team:
+                more |= {"team": standing.team.name, "subject": ""}
             kwargs["initial"] = {**initial, **more}
         super().__init__(**kwargs)
         if standing:
@@ -59,9 +74,20 @@ class BudgetForm(forms.Form):
             raise forms.ValidationError(_("Whole percentages, like 50, 80, 100."))
         return tuple(int(part) for part in parts)
 
+    def clean(self) -> dict[str, Any]:
+        """Ask for the team where it is a team's budget."""
+        found = super().clean() or self.cleaned_data
+        is_of_team = found.get("scope") == BudgetScope.TEAM
+        if is_of_team and not (found.get("team") or found.get("subject")):
+            self.add_error("team", _("Choose the team."))
+        return found
+
     def spec(self) -> BudgetSpec:
-        """Return what was entered."""
-        plain = {k: v for k, v in self.cleaned_data.items() if k not in {"seen", "reason"}}
+        """Return what was entered; a team that was chosen goes before one that was typed."""
+        plain = {k: v for k, v in self.cleaned_data.items() if k not in {"seen", "reason", "team"}}
+        team = self.cleaned_data["team"]
+        if team is not None and plain["scope"] == BudgetScope.TEAM:
+            plain["subject"] = team.name
         return BudgetSpec(**plain)
 
     def version(self) -> int | None:

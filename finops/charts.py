@@ -15,16 +15,10 @@ from gpuplatform.common.figures import Figure, bar, figure, team_color
 from gpuplatform.common.templatetags.money import money
 from gpuplatform.common.templatetags.shapes import team_number
 
-# Order of the bar grammar: used, borrowed, lent, idle.
-ROLE_BY_KIND: Mapping[str, str] = {
-    "gpu_direct": "used",
-    "unmanaged": "used",
-    "gpu_borrowed": "borrowed",
-    "loan_income": "lent",
-    **dict.fromkeys(words.IDLE_KINDS, "idle"),
-}
+# Columns of bills that have a role of their own in the bar grammar.
+ROLE_BY_COLUMN: Mapping[str, str] = {"own": "used", "borrowed": "borrowed", "idle": "idle"}
 DAYS_NAMED = 8  # of the days below a figure
-ROLES = ("used", "borrowed", "lent", "idle")
+ROLES = ("used", "borrowed", "lent", "idle", "other")
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
@@ -35,7 +29,15 @@ def role_labels() -> dict[str, str]:
         "borrowed": _("borrowed"),
         "lent": _("lent"),
         "idle": _("idle"),
+        "other": _("tokens and other"),
     }
+
+
+def role_of(kind: str) -> str:
+    """Return the role of a kind of line, as its column has it; what lenders get back is lent."""
+    if kind == "loan_income":
+        return "lent"
+    return ROLE_BY_COLUMN.get(words.column_of(kind), "other")
 
 
 def bill_by_day(theme: str, view: BillView) -> Figure:
@@ -79,7 +81,7 @@ def bill_day_rows(view: BillView) -> list[tuple[str, dict[str, Decimal]]]:
     for day, kinds in days_of(view).items():
         amounts: dict[str, Decimal] = defaultdict(Decimal)
         for kind, amount in kinds.items():
-            amounts[ROLE_BY_KIND.get(kind, "used")] += amount
+            amounts[role_of(kind)] += amount
         rows.append((day, amounts))
     return rows
 

@@ -10,6 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from finops.allocation.money import HOURS_PLACES, round_half_up
 from finops.cost_rows import ASKED, GROUP_COLUMNS, group_rows, query_of
 from finops.hours import HOURS_WINDOW, hours_by
 from finops.selectors import bills, groups, token_prices
@@ -22,7 +23,7 @@ from queues.access import HasScope, actor_of, demand_visible
 from scheduling.counters import SOURCES
 from scheduling.selectors.counters import counter_cells
 
-TEXTS = ("amount", "share", "gpu_hours", "token_cost")
+TEXTS = ("amount", "share", "gpu_hours", "idle_gpu_hours", "token_cost")
 
 
 class CostView(CheckedView):
@@ -46,6 +47,8 @@ class CostView(CheckedView):
                 "idle_policy": view.idle,
                 "currency": view.currency,
                 "total": digits(view.found.total),
+                "gpu_hours": digits(round_half_up(view.found.gpu_hours, HOURS_PLACES)),
+                "idle_gpu_hours": digits(round_half_up(view.found.idle_gpu_hours, HOURS_PLACES)),
                 "rests_on": view.rests_on,
                 "rows": [_texts(row) for row in group_rows(view)],
             }

@@ -14,8 +14,8 @@ from finops.selectors.groups import FILTERS, CostByGroup, CostQuery
 ASKED = ("window", "group", "key", "idle", *FILTERS)
 MOST_ASKED = 500  # characters of a parameter that are read
 GROUP_COLUMNS = (
-    *("group", "name", "amount", "currency", "share", "gpu_hours", "tokens", "token_cost"),
-    *("from", "to", "idle_policy"),
+    *("group", "name", "label", "amount", "currency", "share", "gpu_hours", "idle_gpu_hours"),
+    *("tokens", "token_cost", "from", "to", "idle_policy"),
 )
 COST_PLACES = 6
 
@@ -33,11 +33,16 @@ def query_of(asked: Mapping[str, str]) -> CostQuery:
 
 
 def group_rows(view: CostByGroup) -> Iterator[dict[str, Any]]:
-    """Yield the groups, what none can be named for, and what tags count twice; they add up."""
+    """Yield the groups, what none can be named for, and what tags count twice; they add up.
+
+    ``label`` is what people call the group: teams by their names.
+    """
     for group in view.found.groups:
-        yield _row(view, "group", _shown(view, group.name), group)
+        row = _row(view, "group", _shown(view, group.name), group)
+        yield row | {"label": view.labels.get(group.name, row["name"])}
     rest = view.found.remainder
-    if rest.amount or rest.gpu_hours or rest.tokens or not view.found.groups:
+    hours = rest.gpu_hours or rest.idle_gpu_hours
+    if rest.amount or hours or rest.tokens or not view.found.groups:
         yield _row(view, "remainder", _("without one"), rest)
     if view.found.overlap:
         overlap = Group("", view.found.overlap)
@@ -57,10 +62,12 @@ def _row(view: CostByGroup, kind: str, name: str, group: Group) -> dict[str, Any
     return {
         "group": kind,
         "name": name,
+        "label": name,
         "amount": group.amount,
         "currency": view.currency,
         "share": round_half_up(group.amount / total, 4) if total else Decimal(0),
         "gpu_hours": round_half_up(group.gpu_hours, HOURS_PLACES),
+        "idle_gpu_hours": round_half_up(group.idle_gpu_hours, HOURS_PLACES),
         "tokens": group.tokens,
         "token_cost": round_half_up(group.token_cost, COST_PLACES),
         "from": view.window.start,

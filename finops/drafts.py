@@ -19,11 +19,11 @@ from finops.allocation.checks import overlaps
 from finops.allocation.facts import Capacity, Facts, IdlePolicy, Period, Usage, moment
 from finops.allocation.findings import Finding
 from finops.allocation.idle import Where
+from finops.allocation.idle_hours import idle_hours
 from finops.allocation.lines import Line, Sources
-from finops.allocation.memo import FlavorHours
 from finops.allocation.money import HOURS_PLACES, RATE_PLACES, ZERO, exact_sum, round_half_up
 from finops.allocation.places import NOBODYS
-from finops.allocation.timeline import inside, local_date
+from finops.allocation.timeline import Span, inside, local_date
 from finops.loader import MonthFacts
 from finops.words import CAPACITY_KINDS
 
@@ -119,8 +119,7 @@ def draft(month: MonthFacts, idle: IdlePolicy) -> Draft:
     _refuse_overlaps(facts)
     outcome = chargeback(facts, by_day=True)
     unpriced = {flavor for _, flavor in month.unpriced}
-    lines = _merged(outcome, unpriced, _only_prices(facts, unpriced), month.cluster)
-    _give_idle_its_hours(outcome, lines)
+    lines = _merged(outcome, unpriced, _only_prices(facts, unpriced), month)
     _give_idle_its_days(outcome, lines)
     capacity = exact_sum(row.capacity for row in outcome.memo.gpu_hours)
     return Draft(
@@ -150,17 +149,18 @@ def _refuse_overlaps(facts: Facts) -> None:
 
 # ---- lines -------------------------------------------------------------------------------------
 def _merged(
-    outcome: Outcome, unpriced: set[str], only_prices: Mapping[Where, Fraction], own: str
+    outcome: Outcome, unpriced: set[str], only_prices: Mapping[Where, Fraction], month: MonthFacts
 ) -> list[DraftLine]:
     found: dict[DraftKey, DraftLine] = {}
-    for line in outcome.lines:
-        key = _key(line, unpriced, own)
+    unused = idle_hours(outcome)
+    for index, line in enumerate(outcome.lines):
+        key = _key(line, unpriced, month)
         is_idle = key.kind in CAPACITY_KINDS
         if is_idle and key.unit_price is None and line.key.unit_price is None:
             key = key._replace(unit_price=only_prices.get(key.pool))
         into = found.setdefault(key, DraftLine(key))
         into.unit = into.unit or line.unit or ("gpu_hours" if is_idle else "")
-        into.quantity += line.quantity
+        into.quantity += line.quantity or unused.get(index, ZERO)
         into.amount += line.amount
         into.exact += line.exact
         for part in line.days:
@@ -168,7 +168,7 @@ def _merged(
     return list(found.values())
 
 
-def _key(line: Line, unpriced: set[str], own: str) -> DraftKey:
+def _key(line: Line, unpriced: set[str], month: MonthFacts) -> DraftKey:
     name, key = line.account.name, line.key
     price = None if key.unit_price is None else Fraction(key.unit_price)
     is_nobodys = line.account in NOBODYS
@@ -177,11 +177,11 @@ def _key(line: Line, unpriced: set[str], own: str) -> DraftKey:
         bucket=name if line.account.is_bucket else "",
         origin=line.origin,
         kind=_kind(line),
-        cluster="" if key.cluster == own else key.cluster,
+        cluster="" if key.cluster == month.cluster else key.cluster,
         namespace=key.namespace if is_nobodys else "",
         queue=key.queue if is_nobodys else "",
         flavor=key.flavor,
-        lender=key.queue if key.line_type == "loan_income" else key.lender,
+        lender=_lender(line, month),
         model_group=key.model_group,
         counterparty=key.counterparty,
         ref=key.ref,
@@ -191,6 +191,16 @@ def _key(line: Line, unpriced: set[str], own: str) -> DraftKey:
     )
 
 
+def _lender(line: Line, month: MonthFacts) -> str:
+    """Return who lent: a queue; a cohort whose own quota it was, as metering wrote it down."""
+    key = line.key
+    if key.line_type == "loan_income":
+        return key.queue
+    if key.line_type == "gpu_borrowed" and not key.lender:
+        return month.cohort_lenders.get((key.queue, key.flavor), "")
+    return key.lender
+
+
 def _only_prices(facts: Facts, unpriced: set[str]) -> dict[Where, Fraction]:
     """Return by pool the price of all its GPU-hours, where it is one and the same."""
     flavors: dict[Where, set[str]] = defaultdict(set)
@@ -198,15 +208,31 @@ def _only_prices(facts: Facts, unpriced: set[str]) -> dict[Where, Fraction]:
     for row in rows:
         flavors[Where(row.cluster, "")].add(row.flavor)
         flavors[Where(row.cluster, row.flavor)].add(row.flavor)
+    billed = _prices_met(facts, rows)
     found = {}
     for pool, names in flavors.items():
-        prices = {
-            Fraction(price.gpu_hour)
-            for price in facts.prices
-            if price.flavor in names and inside(price, facts.period)
-        }
+        prices = set[Fraction]().union(*(billed[name] for name in names))
         if len(prices) == 1 and not names & unpriced:
             found[pool] = prices.pop()
+    return found
+
+
+def _prices_met(facts: Facts, rows: Iterable[Capacity | Usage]) -> dict[str, set[Fraction]]:
+    """Return the prices of each flavor while anything of it was there, in the period.
+
+    What nothing was billed at, like the hours before a flavor's first node, is no second price.
+    """
+    there: dict[str, list[Span]] = defaultdict(list)
+    for row in rows:
+        if window := inside(row, facts.period):
+            there[row.flavor].append(window)
+    found: dict[str, set[Fraction]] = defaultdict(set)
+    for price in facts.prices:
+        window = inside(price, facts.period)
+        if window and any(
+            one.start < window.end and window.start < one.end for one in there[price.flavor]
+        ):
+            found[price.flavor].add(Fraction(price.gpu_hour))
     return found
 
 
@@ -227,51 +253,6 @@ def _by_queue(outcome: Outcome) -> dict[str, dict[str, Decimal]]:
 
 
 # ---- idle --------------------------------------------------------------------------------------
-def _give_idle_its_hours(outcome: Outcome, lines: Iterable[DraftLine]) -> None:
-    """Give lines of idle their part of the pool's unused GPU-hours, in proportion to money."""
-    is_owned = outcome.facts.policy.idle in {"owner", "owner_net"}
-    pools: dict[Where, list[DraftLine]] = defaultdict(list)
-    for line in lines:
-        if line.key.kind in CAPACITY_KINDS and not line.quantity:
-            pools[line.key.pool].append(line)
-    for pool, found in pools.items():
-        if is_owned:
-            _by_metering(outcome, pool, found)
-        else:
-            _by_money(_unused(outcome, pool), found)
-
-
-def _unused(outcome: Outcome, pool: Where) -> Fraction:
-    if not pool.flavor:
-        rows = outcome.memo.gpu_hours
-        return exact_sum(row.idle for row in rows if row.cluster == pool.cluster)
-    return exact_sum(row.capacity - row.used for row in _metered(outcome, pool))
-
-
-def _metered(outcome: Outcome, pool: Where) -> list[FlavorHours]:
-    return [
-        row
-        for row in outcome.memo.metering
-        if row.cluster == pool.cluster and pool.flavor in {row.flavor, ""}
-    ]
-
-
-def _by_money(hours: Fraction, lines: list[DraftLine]) -> None:
-    total = exact_sum(line.exact for line in lines)
-    for line in lines:
-        line.quantity = hours * line.exact / total if total else ZERO
-
-
-def _by_metering(outcome: Outcome, pool: Where, lines: list[DraftLine]) -> None:
-    """Under owner policies what is left is in nobody's quota, or beyond capacity."""
-    metered = _metered(outcome, pool)
-    for line in lines:
-        if line.key.kind == "idle":
-            line.quantity = exact_sum(row.unquota for row in metered)
-        if line.key.kind == "over_allocation":
-            line.quantity = -exact_sum(row.over for row in metered)
-
-
 def _give_idle_its_days(outcome: Outcome, lines: Iterable[DraftLine]) -> None:
     """Lines of use know their days; idle falls as its pool's does, tokens as they were asked for.
 

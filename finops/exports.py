@@ -17,9 +17,11 @@ from django.http import JsonResponse
 from django.utils.translation import gettext as _
 
 from finops import words
-from finops.models import BillLine
+from finops.models import BillingPeriod, BillLine
 from finops.models.bills import IdlePolicy
 from finops.selectors.bills import BillView, MonthView
+from finops.selectors.figures import cost_parts
+from finops.selectors.forecasts import month_end, month_end_json
 from gpuplatform.common.money import digits
 
 COLUMNS = (
@@ -137,7 +139,7 @@ def describe(line: BillLine) -> str:
     if line.lender:
         parts.append(_("lender {queue}").format(queue=line.lender))
     elif line.kind == "gpu_borrowed":
-        parts.append(_("from nobody's quota"))
+        parts.append(_("beyond every quota"))
     if line.counterparty:
         whose = words.BUCKETS.get(line.counterparty, line.counterparty)
         parts.append(_("with {whose}").format(whose=whose))
@@ -231,6 +233,7 @@ def bill_json(view: BillView) -> dict[str, Any]:
         "invoice_number": view.number or None,
         "gpu_hours": f"{view.figures.gpu_hours:.6f}",
         "total": digits(view.total),
+        "month_end": month_end_json(month_end([view])),
         "lines": [_line_json(line) for line in view.lines],
         "by_day": view.bill.by_day,
     }
@@ -245,16 +248,14 @@ def month_json(view: MonthView) -> dict[str, Any]:
                 "team": one.scope,
                 "team_name": _team_name(one),
                 "gpu_hours": f"{one.figures.gpu_hours:.6f}",
-                "use": digits(one.figures.own),
-                "borrowed": digits(one.figures.borrowed),
-                "idle": digits(one.figures.idle),
-                "other": digits(one.figures.other),
+                **{name: digits(cost) for name, cost in one.figures.columns.items()},
                 "total": digits(one.total),
             }
             for one in view.bills
         ],
         "total": digits(view.figures.total),
         "capacity_cost": digits(view.period.capacity_cost) if view.is_whole else None,
+        "adds_up_from": _sources(view.period) if view.is_whole else None,
         "findings": [
             {
                 "code": finding.code,
@@ -265,6 +266,10 @@ def month_json(view: MonthView) -> dict[str, Any]:
             for finding in view.findings
         ],
     }
+
+
+def _sources(period: BillingPeriod) -> dict[str, str]:
+    return {name: digits(cost) for name, cost in cost_parts(period)}
 
 
 def json_response(answer: Any, name: str) -> JsonResponse:

@@ -28,13 +28,14 @@ from finops.allocation.facts import (
     Team as TeamFact,
 )
 from finops.allocation.findings import Finding
-from finops.allocation.money import HOURS_PLACES, ZERO, exact, round_half_up
+from finops.allocation.money import HOURS_PLACES, RATE_PLACES, ZERO, exact, round_half_up
 from finops.allocation.ownership import Owners, marks_of_iron, marks_of_usage
 from finops.allocation.places import IDLE_NAMESPACE, Account
 from finops.allocation.timeline import InForce, Slots, edges, hours, inside
 from finops.metered_facts import (
     GPU,
     capacity_facts,
+    cohort_lenders,
     gpu_rows,
     quota_fact,
     quota_facts,
@@ -65,6 +66,7 @@ class MonthFacts:
 
     Hours without a price are billed at 0, which is never what was meant: a finding says so.
     ``cluster`` is the one that we schedule; ``rests_on`` says of each source how much is there.
+    ``cohort_lenders`` names the cohort that lent of its own quota, by borrowing queue and flavor.
     """
 
     facts: Facts
@@ -72,6 +74,7 @@ class MonthFacts:
     cluster: str = ""
     rests_on: tuple[dict[str, Any], ...] = ()
     findings: tuple[Finding, ...] = field(default_factory=tuple)
+    cohort_lenders: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def under(self, idle: IdlePolicy, **changes: Any) -> Facts:
         """Return the facts as the product bills them with an idle policy.
@@ -92,7 +95,8 @@ def load_facts(period: BillingPeriod, until: datetime) -> MonthFacts:
     A draft of a month that is still going on bills what has passed of it and no more.
     ``until`` must lie after the period's beginning.
     """
-    return load_window(_period(period, until), policy_of(period))
+    window = _period(period, until)
+    return replace(load_window(window, policy_of(period)), cohort_lenders=cohort_lenders(window))
 
 
 def policy_of(period: BillingPeriod) -> Policy:
@@ -238,12 +242,29 @@ def first_metered_at() -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
+class PromisedPart:
+    """One factor of what was guaranteed: GPUs x hours x price; ``price`` None is none in force."""
+
+    queue: str
+    flavor: str
+    nominal: int
+    price: Decimal | None
+    hours: Decimal
+    starts_at: datetime
+    ends_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Promised:
-    """What a team's quotas are worth over a month; ``ceiling`` None has no borrowing limit."""
+    """What a team's quotas are worth over a month; ``ceiling`` None has no borrowing limit.
+
+    ``parts`` are what ``guaranteed`` was computed from, queue by queue and price by price.
+    """
 
     gpu_hours: Decimal
     guaranteed: Decimal
     ceiling: Decimal | None
+    parts: tuple[PromisedPart, ...] = ()
 
 
 def promised(period: BillingPeriod, team: Team) -> Promised:
@@ -282,6 +303,7 @@ def _while_owned(quota: Quota, owner: Owner, window: Period) -> Quota | None:
 
 def _promised(quotas: list[Quota], prices: InForce[str, PriceFact], slots: Slots) -> Promised:
     gpu_hours, guaranteed, ceiling = ZERO, ZERO, ZERO
+    lengths: dict[tuple[str, str, int, Fraction | None], list[tuple[int, int]]] = {}
     for quota in quotas:
         for slot, length in slots.of(quota):
             price = prices.at(quota.flavor, slots.starts[slot])
@@ -290,11 +312,30 @@ def _promised(quotas: list[Quota], prices: InForce[str, PriceFact], slots: Slots
             gpu_hours += held
             guaranteed += held * price.gpu_hour if price else 0
             ceiling += at_most * price.gpu_hour if price else 0
+            start = max(slots.starts[slot], quota.start or slots.starts[slot])
+            at = Fraction(price.gpu_hour) if price else None
+            key = (quota.queue, quota.flavor, int(quota.nominal), at)
+            lengths.setdefault(key, []).append((start, length))
     unlimited = any(quota.borrowing_limit is None for quota in quotas)
     return Promised(
         gpu_hours=round_half_up(gpu_hours, HOURS_PLACES),
         guaranteed=round_half_up(guaranteed),
         ceiling=None if unlimited else round_half_up(ceiling),
+        parts=tuple(_part(*key, found) for key, found in sorted(lengths.items(), key=repr)),
+    )
+
+
+def _part(
+    queue: str, flavor: str, nominal: int, price: Fraction | None, found: list[tuple[int, int]]
+) -> PromisedPart:
+    return PromisedPart(
+        queue,
+        flavor,
+        nominal,
+        None if price is None else round_half_up(price, RATE_PLACES),
+        round_half_up(hours(sum(length for _start, length in found)), HOURS_PLACES),
+        moment(min(start for start, _length in found)),
+        moment(max(start + length for start, length in found)),
     )
 
 

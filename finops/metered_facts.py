@@ -13,6 +13,7 @@ from finops.allocation.facts import Capacity, Instant, Period, Quota, Usage, ins
 from finops.price_facts import end_of
 from queues.models import Cohort
 from scheduling.counters import EVICTIONS
+from scheduling.engine.terms import Holding
 from scheduling.models import CapacityInterval, QuotaInterval, UsageInterval
 
 GPU = "nvidia.com/gpu"
@@ -133,6 +134,20 @@ def _run(row: Stretch, cluster: str, gpus: int, start: Instant, end: Instant | N
         annotations=row.annotations,
         preempted=row.eviction_reason in EVICTIONS,
     )
+
+
+def cohort_lenders(window: Period) -> dict[tuple[str, str], str]:
+    """Return the cohort that lent of its own quota, by borrowing queue and flavor.
+
+    The arithmetic of money knows the quotas of queues and lets what lies beyond have no lender;
+    metering wrote down whose it was. Where that were several cohorts none can be named.
+    """
+    rows = rows_inside(UsageInterval.objects.filter(holding=Holding.BORROWED.value), window)
+    lent = rows.filter(lender__in=Cohort.objects.values("name")).order_by()
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for queue, flavor, lender in lent.values_list("cluster_queue", "flavor", "lender").distinct():
+        found[queue, flavor].add(lender)
+    return {key: lenders.pop() for key, lenders in found.items() if len(lenders) == 1}
 
 
 def quota_facts(window: Period, cluster: str) -> tuple[Quota, ...]:

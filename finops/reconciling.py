@@ -71,22 +71,41 @@ class Benchmark:
 
 def capacity(cluster: str, inventory: Decimal, assets: Decimal | None) -> Check:
     """R1: GPU-hours of our inventory against those that OpenCost's assets had."""
-    status = UNKNOWN
-    if assets is not None:
-        off = abs(inventory - assets)
-        status = OK if off <= CAPACITY_TOLERANCE * inventory else WARNING
-    return Check("R1", cluster, inventory, assets, status)
+    if assets is None:
+        return Check("R1", cluster, inventory, assets, UNKNOWN)
+    if abs(inventory - assets) <= CAPACITY_TOLERANCE * inventory:
+        return Check("R1", cluster, inventory, assets, OK)
+    cause = "assets_less" if assets < inventory else "assets_more"
+    return Check("R1", cluster, inventory, assets, WARNING, cause)
 
 
 def latency(held: Decimal, allocated: Decimal) -> Check:
     """R3: GPU-hours held against those in which work ran; what lies between is start-up."""
     slow = held and (held - allocated) / held > LATENCY_TOLERANCE
-    return Check("R3", "", held, allocated, WARNING if slow else INFO)
+    if slow:
+        return Check("R3", "", held, allocated, WARNING, "slow_start")
+    return Check("R3", "", held, allocated, INFO)
 
 
 def billed(lines: Decimal, cost: Decimal) -> Check:
     """R4: the lines of all bills against what everything cost, to the cent."""
-    return Check("R4", "", lines, cost, OK if lines == cost else CRITICAL)
+    if lines == cost:
+        return Check("R4", "", lines, cost, OK)
+    return Check("R4", "", lines, cost, CRITICAL, "not_all_billed")
+
+
+def hours_cause(
+    scheduler: Decimal | None, opencost: Decimal | None, *, is_running: bool = False
+) -> str:
+    """R2: return who of both saw less, "" where one of them says nothing.
+
+    Of a month that goes on OpenCost has the whole days, and we have today as well.
+    """
+    if scheduler is None or opencost is None:
+        return ""
+    if opencost > scheduler:
+        return "opencost_more"
+    return "not_read_yet" if is_running else "opencost_less"
 
 
 def spends(requests: Mapping[str, Spend], sums: Mapping[str, Spend]) -> Iterator[Check]:
@@ -137,7 +156,8 @@ def _distance(factor: Decimal) -> Decimal:
 
 def wanted_price(served: Served) -> Decimal | None:
     """Return what a million tokens would have to cost to recover the iron."""
-    return served.iron / served.tokens * MILLION if served.tokens else None
+    has_both = served.iron and served.tokens
+    return served.iron / served.tokens * MILLION if has_both else None
 
 
 def implied_throughput(benchmark: Benchmark, per_million: Decimal) -> Decimal:

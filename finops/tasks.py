@@ -13,8 +13,13 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="finops.rebuild_drafts", ignore_result=True)
 def rebuild_drafts(months: list[str] | None = None) -> list[str]:
-    """Bring the drafts of ``months`` up to date, or of all that is due; twice is harmless."""
+    """Bring the drafts of ``months`` up to date, or of all that is due; twice is harmless.
+
+    Where all are due, months that ended a day ago are put forward as well.
+    """
     found = billing.rebuild_open() if months is None else billing.rebuild_months(months)
+    if months is None:
+        steps.put_forward_ended()
     names = [period.name for period in found]
     logger.info("bills.rebuilt", extra={"periods": names})
     return names
@@ -28,10 +33,9 @@ def load_sources() -> int:
 
 @shared_task(name="finops.close_up", ignore_result=True)
 def close_up() -> list[str]:
-    """Put forward the months that are over and book what came late; twice is harmless."""
-    moved = steps.put_forward_ended()
+    """Book what came late for closed months; twice is harmless."""
     corrected = late.book_late_data()
-    logger.info("months.closed_up", extra={"put_forward": moved, "corrected": corrected})
+    logger.info("months.closed_up", extra={"corrected": corrected})
     return corrected
 
 

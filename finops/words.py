@@ -1,7 +1,12 @@
 """What lines, buckets, units and policies of a bill are called."""
 
+from collections.abc import Callable
+from decimal import Decimal
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+
+from finops.allocation.idle_hours import CAPACITY_TYPES, IDLE_TYPES
 
 KINDS: dict[str, str | Promise] = {
     "gpu_direct": _("GPU-hours within nominal"),
@@ -113,9 +118,9 @@ WINDOWS: dict[str, str | Promise] = {
     "lastmonth": _("last month"),
 }
 USE_KINDS = frozenset({"gpu_direct", "gpu_borrowed", "unmanaged", "gpu_preempted"})
-IDLE_KINDS = frozenset({"idle", "idle_share", "idle_owned", "idle_unattributed"})
+IDLE_KINDS = IDLE_TYPES
 # What stands for capacity that nobody used, was used beyond it, or was not measured.
-CAPACITY_KINDS = IDLE_KINDS | {"over_allocation", "unmeasured", "loan_income"}
+CAPACITY_KINDS = CAPACITY_TYPES
 # Of a line's ``unit``: what files call it, in the singular as prices are per unit.
 LINE_UNITS = {
     "gpu_hours": "GPU-hour",
@@ -124,6 +129,30 @@ LINE_UNITS = {
     "tokens": "token",
 }
 TOKEN_KINDS = frozenset({"tokens_external", "tokens_transfer"})
+# The columns of every list of costs: what they hold adds up to the row's total.
+COLUMNS = ("own", "borrowed", "idle", "tokens", "adjustments", "other")
+# What a month adds up from: the five costs of ``BillingPeriod``, in this order.
+SOURCES: dict[str, str | Promise] = {
+    "capacity": _("capacity"),
+    "other": _("CPU, memory, storage and network"),
+    "external": _("external tokens"),
+    "fixed": _("shared amounts"),
+    "adjustment": _("adjustments"),
+}
+Shown = Callable[[Decimal], str]
+
+
+def column_of(kind: str) -> str:
+    """Return the column of ``COLUMNS`` that a line of a kind belongs to."""
+    if kind == "gpu_borrowed":
+        return "borrowed"
+    if kind in USE_KINDS:
+        return "own"
+    if kind in IDLE_KINDS:
+        return "idle"
+    if kind in TOKEN_KINDS:
+        return "tokens"
+    return "adjustments" if kind == "adjustment" else "other"
 
 
 def unit_of(unit: str) -> str:

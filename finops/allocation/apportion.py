@@ -60,6 +60,29 @@ def split_cents(total: Decimal, amounts: Mapping[K, Fraction]) -> dict[K, Decima
     return _signed(_hamilton(abs(cents), exact), negative=cents < 0)
 
 
+def split_in_order(total: Decimal, amounts: Mapping[K, Fraction]) -> dict[K, Decimal]:
+    """Round exact ``amounts`` in the order of their keys so that they add up to ``total``.
+
+    Each part ends at the whole cents of the sum so far; the last one takes the rest. So what
+    comes later moves no part but the last: yesterday stays as it was while a month goes on.
+    ``total`` as in :func:`split_cents`; amounts of one sign.
+    """
+    cents = to_cents(total)
+    sign = -1 if cents < 0 else 1
+    exact = {key: sign * 100 * amounts[key] for key in sorted(amounts)}
+    if abs(abs(cents) - sum(exact.values(), ZERO)) >= 1:
+        raise ValueError(f"{total} is not the sum of what it is split into")
+    found: dict[K, int] = {}
+    so_far, given = ZERO, 0
+    for key, amount in exact.items():
+        so_far += amount
+        found[key] = min(so_far.numerator // so_far.denominator, abs(cents)) - given
+        given += found[key]
+    if found:
+        found[max(found)] += abs(cents) - given
+    return _signed(found, negative=sign < 0)
+
+
 def split_tree(total: Decimal, leaves: Mapping[Path, Fraction]) -> dict[Path, Decimal]:
     """Split ``total`` level by level down paths of equal length (FORMAT.md 5).
 

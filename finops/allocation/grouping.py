@@ -14,8 +14,9 @@ from fractions import Fraction
 from finops.allocation.apportion import apportion
 from finops.allocation.bill import Outcome
 from finops.allocation.facts import Number
+from finops.allocation.idle_hours import idle_hours
 from finops.allocation.lines import Line
-from finops.allocation.money import ZERO, from_units
+from finops.allocation.money import ZERO, exact_sum, from_units
 from finops.allocation.places import Account
 from finops.allocation.tokens import TokenRow
 
@@ -35,19 +36,25 @@ class Group:
 
     name: str
     amount: Decimal = field(default_factory=lambda: from_units(0))
-    gpu_hours: Fraction = ZERO
+    gpu_hours: Fraction = ZERO  # used
+    idle_gpu_hours: Fraction = ZERO  # paid and unused
     tokens: int = 0
     token_cost: Fraction = ZERO
 
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Groups, dearest first; with remainder and overlap they add up to the total."""
+    """Groups, dearest first; with remainder and overlap they add up to the total.
+
+    ``total`` and its hours count every line once.
+    """
 
     groups: tuple[Group, ...]
     remainder: Group
     overlap: Decimal  # not above 0: what tags counted more than once
     total: Decimal
+    gpu_hours: Fraction = ZERO
+    idle_gpu_hours: Fraction = ZERO
 
 
 def grouped(
@@ -63,28 +70,41 @@ def grouped(
     ``work`` names the group of each child of a line. Amounts of a team do not depend on what is
     kept besides. Costs O(lines x groups).
     """
+    unused = idle_hours(outcome)
     lines = [
-        line
-        for line in outcome.lines
+        (line, unused.get(index, ZERO))
+        for index, line in enumerate(outcome.lines)
         if keep(line) and (accounts is None or line.account in accounts)
     ]
     found: dict[str, Group] = {}
     overlap = from_units(0)
     splitter = _Splitter(outcome, by, work or {})
-    for line in lines:
+    for line, idle in lines:
         for names, amount, hours in splitter.parts(line):
             for name in names or ("",):
                 group = found.setdefault(name, Group(name))
                 group.amount += amount
                 group.gpu_hours += hours
+                group.idle_gpu_hours += _part_of(idle, amount, line)
             overlap -= amount * (len(names) - 1 if names else 0)
     for row in outcome.tokens:
         if accounts is None or row.account in accounts:
             _add_tokens(found, row, by)
     remainder = found.pop("", Group(""))
     groups = sorted(found.values(), key=lambda one: (-one.amount, -one.token_cost, one.name))
-    total = sum((line.amount for line in lines), from_units(0))
-    return Grouped(tuple(groups), remainder, overlap, total)
+    return Grouped(
+        tuple(groups),
+        remainder,
+        overlap,
+        total=sum((line.amount for line, _idle in lines), from_units(0)),
+        gpu_hours=exact_sum(_hours(line) for line, _idle in lines),
+        idle_gpu_hours=exact_sum(idle for _line, idle in lines),
+    )
+
+
+def _part_of(idle: Fraction, amount: Decimal, line: Line) -> Fraction:
+    """Return the unused hours of a part of a line, which go with its money."""
+    return idle * Fraction(amount) / Fraction(line.amount) if line.amount else idle
 
 
 def _add_tokens(found: dict[str, Group], row: TokenRow, by: str) -> None:

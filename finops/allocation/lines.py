@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
-from finops.allocation.apportion import split_cents, split_tree
+from finops.allocation.apportion import split_cents, split_in_order, split_tree
 from finops.allocation.facts import Facts, Number
 from finops.allocation.ledger import Ledger, LineKey, Origin, Tally
 from finops.allocation.money import exact_sum, from_units, round_half_up
@@ -170,7 +170,8 @@ def _children(tally: Tally, amount: Decimal) -> tuple[Child, ...]:
 def _days(tally: Tally, amount: Decimal) -> tuple[DayPart, ...]:
     if not tally.days:
         return ()
-    cents = split_cents(amount, {day: Fraction(part.amount) for day, part in tally.days.items()})
+    exact = {day: Fraction(part.amount) for day, part in tally.days.items()}
+    cents = split_in_order(amount, exact)
     return tuple(
         DayPart(day, Fraction(tally.days[day].quantity), cents[day]) for day in sorted(tally.days)
     )

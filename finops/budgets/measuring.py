@@ -1,7 +1,7 @@
 """What was spent of each budget: from our own ledger, never from a counter of LiteLLM."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from decimal import Decimal
 from typing import cast
@@ -16,8 +16,9 @@ from finops.allocation.places import Account
 from finops.budget_judging import Forecast, forecast, level_of
 from finops.budgets.windows import window_at
 from finops.loader import load_window, policy_of
-from finops.models import Bill, BillingPeriod, Budget, BudgetState
+from finops.models import BillingPeriod, Budget, BudgetState
 from finops.models.budgets import BudgetMeasure, BudgetScope
+from finops.selectors.forecasts import days_of_accounts
 from finops.sources.windows import Window
 from finops.words import USE_KINDS
 from gpuplatform.common import clock
@@ -36,12 +37,19 @@ def measure_budgets(now: datetime | None = None) -> list[BudgetState]:
     for budget in Budget.objects.select_related("team"):
         window = window_at(budget.duration, now, settings.BILLING_TIME_ZONE, budget.first_day)
         by_window[window].append(budget)
-    days = _days_of_teams()
+    days = days_of_accounts()
     measured = []
     for window, budgets in sorted(by_window.items(), key=lambda pair: pair[0].start):
         outcome = _ledger(window, now)
         measured += [_measure(one, window, outcome, now, days) for one in budgets]
     return measured
+
+
+def measure_budget(budget: Budget, now: datetime | None = None) -> BudgetState:
+    """Measure one budget in the window that ``now`` is in, as :func:`measure_budgets` does."""
+    now = now or clock.now()
+    window = window_at(budget.duration, now, settings.BILLING_TIME_ZONE, budget.first_day)
+    return _measure(budget, window, _ledger(window, now), now, days_of_accounts())
 
 
 def spent_of(budget: Budget, outcome: Outcome) -> Decimal:
@@ -116,14 +124,3 @@ def _columns(seen: Forecast | None) -> dict[str, Decimal | None]:
         return dict.fromkeys(("expected", "low", "high"))
     places = Decimal(1).scaleb(-PLACES)
     return {name: getattr(seen, name).quantize(places) for name in ("expected", "low", "high")}
-
-
-def _days_of_teams() -> dict[str, dict[date, Decimal]]:
-    """Return what each team cost by day, as the bills of the last three months have it."""
-    months: Iterable[BillingPeriod] = BillingPeriod.objects.order_by("-name")[:3]
-    found: dict[str, dict[date, Decimal]] = defaultdict(dict)
-    bills = Bill.objects.filter(period__in=list(months)).exclude(team=None)
-    for name, by_day in bills.values_list("team__name", "by_day"):
-        for day, kinds in by_day.items():
-            found[name][date.fromisoformat(day)] = sum(map(Decimal, kinds.values()), NOTHING)
-    return found

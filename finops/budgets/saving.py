@@ -10,8 +10,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops.budgets.check import BudgetCheck
+from finops.budgets.measuring import measure_budget
 from finops.budgets.windows import BadDurationError, parse
-from finops.models import Budget
+from finops.models import Budget, BudgetState
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
@@ -43,12 +44,20 @@ class BudgetSpec:
 def save_budget(
     spec: BudgetSpec, actor: User, reason: str = "", version: int | None = None
 ) -> Budget:
-    """Let the budget be so; equal to what stands changes nothing.
+    """Let the budget be so, and measure it; equal to what stands changes nothing.
 
     Raises:
         Rejected: what it may not be, each with its field.
         Stale: it is not the version that was seen.
     """
+    row = _saved(spec, actor, reason, version)
+    # Nobody has to wait for the next round to see that a budget is gone already.
+    if not BudgetState.objects.filter(budget=row, measured_at__gte=row.updated_at).exists():
+        measure_budget(row)
+    return row
+
+
+def _saved(spec: BudgetSpec, actor: User, reason: str, version: int | None) -> Budget:
     with transaction.atomic():
         team = Team.objects.filter(name=spec.subject).first() if spec.scope == "team" else None
         problems = list(_problems(spec, team))

@@ -6,7 +6,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from gpuplatform.common import clock, reasons
+from finops.finding_words import finding_sentence, subject_words
+from gpuplatform.common import clock
 from queues.models import Team
 from queues.models.fields import NameField
 
@@ -199,4 +200,9 @@ class Finding(models.Model):
     @property
     def sentence(self) -> str:
         """Return the finding in the words of people."""
-        return reasons.sentence(self.code, self.numbers)
+        return finding_sentence(self.code, self.numbers, self.period.currency)
+
+    @property
+    def about(self) -> str:
+        """Return what it is about in the words of people, "" where it says so itself."""
+        return subject_words(self.subject)

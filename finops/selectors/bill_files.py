@@ -4,18 +4,17 @@ A month may have a hundred thousand lines; they are read in pieces and never hel
 """
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 
 from django.db.models import Case, Count, IntegerField, Value, When
 
 from finops.models import BillLine
-from finops.selectors.bills import CENTRAL, BillView, Figures, visible_bills
+from finops.selectors.bills import CENTRAL, BillView, visible_bills
+from finops.selectors.figures import Figures
 from gpuplatform.common.periods import month
 from queues.access import Actor
 
 PIECE = 2_000  # lines read at a time
-NOTHING = Decimal("0.00")
-NO_FIGURES = Figures(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING)
+NO_FIGURES = Figures()
 Lines = Iterator[tuple[BillView, BillLine]]
 
 

@@ -16,34 +16,17 @@ from django.db.models import QuerySet
 from finops.loader import Promised, has_facts, promised, staleness
 from finops.models import Bill, BillingPeriod, BillLine, Finding, IssuedBill
 from finops.models.bills import DRAFTED, PeriodStatus
-from finops.words import CAPACITY_KINDS, IDLE_KINDS, USE_KINDS
+from finops.selectors.figures import NOTHING, Figures, figures_of, parts_sentence
+from finops.words import IDLE_KINDS
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
+from gpuplatform.common.templatetags.money import money
 from queues.access import Actor
 from queues.choices import AccountingMode
 from queues.models import Team
 
-NOTHING = Decimal("0.00")
 CENTRAL = "__central__"  # no team can be called so
 WHOLE_CLUSTER = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Money and hours of one bill, or of several together, by what they are for."""
-
-    gpu_hours: Decimal  # used, of all holders
-    idle_gpu_hours: Decimal  # paid and unused; with the used ones the hours of the capacity
-    own: Decimal
-    borrowed: Decimal
-    idle: Decimal
-    other: Decimal
-    total: Decimal
-
-    @property
-    def use(self) -> Decimal:
-        """Return the cost of the GPU-hours used, own and borrowed."""
-        return self.own + self.borrowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +132,11 @@ class MonthView:
     def sums_match(self) -> bool:
         """Return whether the bills add up to what everything cost, to the cent."""
         return self.figures.total == self.period.total_cost
+
+    @property
+    def parts(self) -> str:
+        """Return what everything cost as a sum: capacity + storage ... + external tokens ..."""
+        return parts_sentence(self.period, money)
 
     @property
     def is_stale(self) -> bool:
@@ -282,7 +270,7 @@ def _view(bill: Bill) -> BillView:
     lines, period = tuple(bill.lines.all()), bill.period
     of = month(period.name, period.time_zone)
     is_stale = bool(bill.is_stale)  # type: ignore[attr-defined]  # annotated by _visible
-    return BillView(bill, period, of, lines, _figures(lines), is_stale)
+    return BillView(bill, period, of, lines, figures_of(lines), is_stale)
 
 
 def _month_without_bills(actor: Actor, name: str) -> MonthView | None:
@@ -321,36 +309,7 @@ def _month_view(
 
 # ---- sums --------------------------------------------------------------------------------------
 def _together(views: Iterable[BillView]) -> Figures:
-    return _figures(line for view in views for line in view.lines)
-
-
-def _figures(lines: Iterable[BillLine]) -> Figures:
-    amounts: dict[str, Decimal] = defaultdict(lambda: NOTHING)
-    used, idle = Decimal(0), Decimal(0)
-    for line in lines:
-        amounts[_column(line.kind)] += line.amount
-        if line.kind in USE_KINDS:
-            used += line.quantity or 0
-        elif line.kind in CAPACITY_KINDS:
-            # Loan income shows as positive hours what is given back to the lenders.
-            idle += (line.quantity or 0) * (-1 if line.kind == "loan_income" else 1)
-    return Figures(
-        gpu_hours=used,
-        idle_gpu_hours=idle,
-        own=amounts["own"],
-        borrowed=amounts["borrowed"],
-        idle=amounts["idle"],
-        other=amounts["other"],
-        total=sum(amounts.values(), NOTHING),
-    )
-
-
-def _column(kind: str) -> str:
-    if kind == "gpu_borrowed":
-        return "borrowed"
-    if kind in USE_KINDS:
-        return "own"
-    return "idle" if kind in IDLE_KINDS else "other"
+    return figures_of(line for view in views for line in view.lines)
 
 
 def _queues(views: Iterable[BillView]) -> tuple[tuple[str, Decimal], ...]:

@@ -72,8 +72,8 @@ def unusual_days(actor: Actor) -> Sequence[tuple[str, Unusual]]:
     if not actor.may_see_bills:
         bills = bills.filter(team__in=actor.bill_team_ids)
     amounts: dict[str, dict[date, Decimal]] = {}
-    for team, by_day in bills.values_list("team__name", "by_day"):
-        days = amounts.setdefault(team, {})
+    for bill in bills.select_related("team"):
+        days, by_day = amounts.setdefault(str(bill.team), {}), bill.by_day
         for day, kinds in by_day.items():
             days[date.fromisoformat(day)] = sum(map(Decimal, kinds.values()), Decimal(0))
     running = months[0].name if months else ""

@@ -61,6 +61,7 @@ class CostByGroup:
     found: Grouped
     rests_on: tuple[Mapping[str, object], ...]
     is_whole: bool  # whether these are all teams
+    labels: Mapping[str, str] = field(default_factory=dict)  # what people call a group
 
 
 def cost_by_group(actor: Actor, query: CostQuery, now: datetime) -> CostByGroup:
@@ -90,7 +91,13 @@ def cost_by_group(actor: Actor, query: CostQuery, now: datetime) -> CostByGroup:
         found,
         facts.rests_on,
         actor.may_see_bills,
+        _labels(found) if query.group == "team" else {},
     )
+
+
+def _labels(found: Grouped) -> dict[str, str]:
+    names = [group.name for group in found.groups]
+    return {team.name: str(team) for team in Team.objects.filter(name__in=names)}
 
 
 def _checked(query: CostQuery, now: datetime) -> Window:

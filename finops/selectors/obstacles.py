@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from finops.finding_words import finding_sentence, subject_words
 from finops.models import Acknowledgement, Bill, BillingPeriod, Finding
 from finops.selectors.cost_centers import cost_centers
 from finops.selectors.reconciliation import spend_checks
@@ -26,11 +27,17 @@ class Obstacle:
     subject: str
     numbers: Mapping[str, Any]
     acknowledgement: Acknowledgement | None = None
+    currency: str = "EUR"
 
     @property
     def sentence(self) -> str:
         """Return it in the words of people."""
-        return reasons.sentence(self.code, self.numbers)
+        return finding_sentence(self.code, self.numbers, self.currency)
+
+    @property
+    def about(self) -> str:
+        """Return what it is about in the words of people."""
+        return subject_words(self.subject)
 
     @property
     def next_step(self) -> str:
@@ -69,7 +76,13 @@ def obstacles(period: BillingPeriod, made: Drafted | None = None) -> list[Obstac
     found = [*_own(period, made.bills), *_of_findings(made.findings), *_of_sums(period)]
     return sorted(
         (
-            Obstacle(code, subject, numbers, _holding(known.get((code, subject)), numbers))
+            Obstacle(
+                code,
+                subject,
+                numbers,
+                _holding(known.get((code, subject)), numbers),
+                period.currency,
+            )
             for code, subject, numbers in found
         ),
         key=lambda one: (one.code, one.subject),

@@ -8,7 +8,8 @@ from finops.allocation.facts import IdlePolicy as AllocationPolicy
 from finops.drafts import CENTRAL, draft
 from finops.loader import MonthFacts, load_facts
 from finops.models.bills import IdlePolicy
-from finops.selectors.bills import NOTHING, MonthView
+from finops.selectors.bills import MonthView
+from finops.selectors.figures import NOTHING
 from gpuplatform.common import clock
 from queues.models import Team
 

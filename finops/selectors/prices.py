@@ -34,10 +34,11 @@ class PriceRow:
 
 @dataclass(frozen=True, slots=True)
 class LoanRow:
-    """An open loan: what it costs by the hour, until it ends, and next month if it stays.
+    """A part of an open loan, of one lender to one workload, and what it costs.
 
-    ``ends_at`` None: the borrower declared no duration. Such a loan is taken to stay for the
-    whole of next month and has no ``until_end``.
+    By the hour, until it ends, and next month up to that end. ``ends_at`` None: the borrower
+    declared no duration. Such a loan is taken to stay for the whole of next month and has no
+    ``until_end``.
     """
 
     team: Team | None
@@ -55,8 +56,13 @@ class LoanRow:
 
 @dataclass(frozen=True, slots=True)
 class LoanSums:
-    """Open loans together, and how many of them have no end in sight."""
+    """Open loans together, and how many of them have no end in sight.
 
+    A loan is what one queue borrows of one flavor, as everywhere in the product: its rows, one
+    for each lender and workload, are counted once. It stays while one of them has no end.
+    """
+
+    count: int
     per_hour: Decimal
     until_end: Decimal
     next_month: Decimal
@@ -147,12 +153,15 @@ def open_loans(actor: Actor, now: datetime) -> list[LoanRow]:
 
 def loan_sums(loans: Sequence[LoanRow]) -> LoanSums:
     """Return what the loans cost together; one without a price adds nothing."""
+    every = {(loan.cluster_queue, loan.flavor) for loan in loans}
+    staying = {(loan.cluster_queue, loan.flavor) for loan in loans if loan.ends_at is None}
     return LoanSums(
+        count=len(every),
         per_hour=sum((loan.per_hour or NOTHING for loan in loans), NOTHING),
         until_end=sum((loan.until_end or NOTHING for loan in loans), NOTHING),
         next_month=sum((loan.next_month or NOTHING for loan in loans), NOTHING),
-        staying=sum(loan.ends_at is None for loan in loans),
-        ending=sum(loan.ends_at is not None for loan in loans),
+        staying=len(staying),
+        ending=len(every - staying),
     )
 
 

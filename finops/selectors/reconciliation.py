@@ -1,13 +1,13 @@
 """The eight checks of a month, read from rows: page, file, REST and the close board show these."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import F, Q, Sum
+from django.db.models import Exists, F, Max, Q, Sum
 from django.db.models.functions import TruncDate
 
 from finops.loader import window_of
@@ -16,6 +16,7 @@ from finops.models import (
     AssetRow,
     BillingPeriod,
     BillLine,
+    CostRow,
     Finding,
     Price,
     TeamDayRow,
@@ -26,6 +27,7 @@ from finops.models.mappings import MappingKind
 from finops.models.prices import PriceUnit
 from finops.reconciling import (
     CRITICAL,
+    WARNING,
     Benchmark,
     Check,
     Served,
@@ -33,13 +35,15 @@ from finops.reconciling import (
     billed,
     capacity,
     drift,
+    hours_cause,
     latency,
     load_of,
     spends,
     wanted_price,
 )
+from gpuplatform.common import clock
 from queues.access import Actor
-from scheduling.models import UsageInterval
+from scheduling.models import CapacityInterval, UsageInterval
 
 CHECK_COLUMNS = (
     *("period", "check", "subject", "a", "b", "difference", "status", "cause"),
@@ -68,15 +72,21 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """All checks of a month."""
+    """All checks of a month; ``silent`` are those without a row, and whether they ran."""
 
     period: BillingPeriod
     rows: tuple[CheckRow, ...]
+    silent: tuple[tuple[str, bool], ...] = ()
 
     @property
     def critical(self) -> int:
         """Return how many checks are critical."""
         return sum(row.check.status == CRITICAL for row in self.rows)
+
+    @property
+    def differing(self) -> int:
+        """Return how many checks differ without being critical."""
+        return sum(row.check.status == WARNING for row in self.rows)
 
 
 def reconciliation(actor: Actor, period: BillingPeriod | None) -> Reconciliation | None:
@@ -91,7 +101,24 @@ def reconciliation(actor: Actor, period: BillingPeriod | None) -> Reconciliation
         *map(CheckRow, spend_checks(period)),
         *_drift(period),
     ]
-    return Reconciliation(period, tuple(sorted(rows, key=lambda r: (r.check.id, r.check.subject))))
+    rows.sort(key=lambda row: (row.check.id, row.check.subject))
+    return Reconciliation(period, tuple(rows), tuple(_silent(period, rows)))
+
+
+def _silent(period: BillingPeriod, rows: Sequence[CheckRow]) -> Iterator[tuple[str, bool]]:
+    """Yield the checks that have no row, and whether there was anything to compare."""
+    shown = {row.check.id for row in rows}
+    days = Q(day__gte=period.starts_at.date(), day__lt=period.ends_at.date())
+    planes: dict[str, Any] = {"R2": CostRow, "R5": TeamDayRow, "R6": TokenRow, "R7": AssetRow}
+    has_rows = {name: Exists(model.objects.filter(days)) for name, model in planes.items()}
+    compared = {
+        "R1": bool(period.memo.get("gpu_hours")),
+        **BillingPeriod.objects.filter(pk=period.pk).values(**has_rows)[0],
+        "R8": bool(period.memo.get("models") or period.memo.get("teams")),
+    }
+    for identity, is_there in compared.items():
+        if identity not in shown:
+            yield identity, bool(is_there)
 
 
 def check_cells(period: BillingPeriod, row: CheckRow) -> dict[str, Any]:
@@ -149,23 +176,41 @@ def _next_midnight(at: datetime) -> datetime:
 
 # ---- one function for each check ---------------------------------------------------------------
 def _capacity(period: BillingPeriod) -> Iterator[Check]:
+    """Compare over the same time: of a running month, up to the last day that a source has."""
     rows = AssetRow.objects.filter(day__gte=period.starts_at.date(), day__lt=period.ends_at.date())
-    assets = dict(rows.order_by().values_list("cluster").annotate(hours=Sum("gpu_hours")))
+    sums = rows.order_by().values_list("cluster")
+    assets = {
+        cluster: (hours, last)
+        for cluster, hours, last in sums.annotate(hours=Sum("gpu_hours"), last=Max("day"))
+    }
+    is_running = period.ends_at > clock.now()
     for row in period.memo.get("gpu_hours", ()):
-        yield capacity(row["cluster"], Decimal(row["capacity"]), assets.get(row["cluster"]))
+        inventory, seen = Decimal(row["capacity"]), assets.get(row["cluster"])
+        if is_running and seen:
+            inventory = _inventory(period, seen[1])
+        yield capacity(row["cluster"], inventory, seen[0] if seen else None)
+
+
+def _inventory(period: BillingPeriod, last: date) -> Decimal:
+    """Return the GPU-hours that stood there from a month's beginning to the end of a UTC day."""
+    until = min(period.ends_at, datetime.combine(last, time(), UTC) + DAY)
+    rows = rows_inside(CapacityInterval.objects.order_by(), window_of(period))
+    return sum(
+        (
+            amount * _hours(max(start, period.starts_at), min(end or until, until))
+            for amount, start, end in rows.values_list("amount", "started_at", "ended_at")
+        ),
+        NOTHING,
+    )
 
 
 def _of_findings(period: BillingPeriod) -> Iterator[Check]:
     for finding in Finding.objects.filter(period=period, code__in=OF_FINDINGS):
-        identity, a, b = OF_FINDINGS[finding.code]
-        yield Check(
-            identity,
-            finding.subject,
-            _number(finding, a),
-            _number(finding, b),
-            STATUS[finding.severity],
-            finding.code,
-        )
+        identity, *names = OF_FINDINGS[finding.code]
+        a, b = (_number(finding, name) for name in names)
+        is_hours, is_running = identity == "R2", period.ends_at > clock.now()
+        cause = hours_cause(a, b, is_running=is_running) if is_hours else finding.code
+        yield Check(identity, finding.subject, a, b, STATUS[finding.severity], cause)
 
 
 def _number(finding: Finding, name: str) -> Decimal | None:

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 from finops.models import BillLine
 from finops.models.bills import IdlePolicy
-from finops.selectors.bills import NOTHING, WHOLE_CLUSTER, BillView
+from finops.selectors.bills import WHOLE_CLUSTER, BillView
+from finops.selectors.figures import NOTHING
 from finops.words import USE_KINDS
 
 

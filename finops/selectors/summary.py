@@ -10,14 +10,15 @@ from decimal import Decimal
 from typing import Any
 
 from finops.loader import Promised, promises
-from finops.models import BillLine
 from finops.selectors.bills import CENTRAL, BillView, MonthView, bill_month
-from finops.words import IDLE_KINDS, TOKEN_KINDS, USE_KINDS
+from finops.words import COLUMNS
+from gpuplatform.common.money import rounded
 from queues.access import Actor
 from queues.models import ClusterQueue
 
 NOTHING = Decimal("0.00")
-AMOUNTS = ("own", "borrowed", "idle", "tokens", "adjustments", "other", "total")
+LOAN_PLACES = 4  # parts of several lenders are shown with six: together they are whole
+AMOUNTS = (*COLUMNS, "total")
 POSTINGS = ("charged", "retained")
 SUMMARY_COLUMNS = (
     *("team", "team_name", "accounting_mode", "cost_center", "invoice_number", "status"),
@@ -29,7 +30,10 @@ SUMMARY_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class TokenCost:
-    """What a team's tokens of our own models cost, really; None where there is nothing."""
+    """What a team's tokens of our own models cost, really.
+
+    ``per_million`` None: none of the iron that they ran on is on the team's account.
+    """
 
     tokens: int
     iron: Decimal
@@ -39,10 +43,14 @@ class TokenCost:
 
 @dataclass(frozen=True, slots=True)
 class Loans:
-    """GPUs that a team still holds of others, and what they cost for as many hours again."""
+    """GPUs that a team holds of others at the end of what is billed.
+
+    ``forward_cost`` is what they cost for as many hours again; None of a month that is over,
+    whose loans are not those of now.
+    """
 
     gpus: Decimal = Decimal(0)
-    forward_cost: Decimal = NOTHING
+    forward_cost: Decimal | None = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +82,7 @@ def month_summary(actor: Actor, name: str) -> Summary | None:
     teams = [one.team.pk for one in view.bills if one.team]
     promised = promises(period, teams)
     tokens = {row["team"]: _tokens(row) for row in period.memo.get("teams", ())}
-    loans = _loans(period.memo.get("loans", ()))
+    loans = _loans(period.memo.get("loans", ()), is_running=view.is_running)
     rows = tuple(
         SummaryRow(
             view=one,
@@ -113,35 +121,21 @@ def summary_cells(row: SummaryRow) -> dict[str, Any]:
 
 
 def _amounts(view: BillView) -> dict[str, Decimal]:
-    found: dict[str, Decimal] = dict.fromkeys(AMOUNTS, NOTHING)
-    for line in view.lines:
-        found[_column(line)] += line.amount
     charged = view.total if view.is_charged else NOTHING
-    return found | {
+    return view.figures.columns | {
         "total": view.total,
         "charged": charged,
         "retained": view.total - charged,
     }
 
 
-def _column(line: BillLine) -> str:
-    if line.kind == "gpu_borrowed":
-        return "borrowed"
-    if line.kind in USE_KINDS:
-        return "own"
-    if line.kind in IDLE_KINDS:
-        return "idle"
-    if line.kind in TOKEN_KINDS:
-        return "tokens"
-    return "adjustments" if line.kind == "adjustment" else "other"
-
-
 def _tokens(row: Mapping[str, Any]) -> TokenCost:
+    iron = Decimal(row["iron_direct"])
     return TokenCost(
         tokens=row["tokens"],
-        iron=Decimal(row["iron_direct"]),
-        per_million=_number(row["real_per_million_direct"]),
-        per_million_with_idle=_number(row["real_per_million_with_idle"]),
+        iron=iron,
+        per_million=_number(row["real_per_million_direct"]) if iron else None,
+        per_million_with_idle=_number(row["real_per_million_with_idle"]) if iron else None,
     )
 
 
@@ -149,15 +143,19 @@ def _number(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
-def _loans(rows: Iterable[Mapping[str, Any]]) -> dict[str, Loans]:
-    """Return the open loans of each borrowing team, or of the central account."""
+def _loans(rows: Iterable[Mapping[str, Any]], *, is_running: bool) -> dict[str, Loans]:
+    """Return the loans of each borrowing team, or of the central account, that were left open."""
     teams = dict(ClusterQueue.objects.values_list("name", "team__name"))
     sums: dict[str, list[Decimal]] = defaultdict(lambda: [Decimal(0), NOTHING])
     for row in rows:
         found = sums[teams.get(row["borrower"]) or CENTRAL]
         found[0] += Decimal(row["open_gpus"])
         found[1] += Decimal(row["forward_cost"])
-    return {team: Loans(*found) for team, found in sums.items() if any(found)}
+    return {
+        team: Loans(rounded(gpus, LOAN_PLACES), cost if is_running else None)
+        for team, (gpus, cost) in sums.items()
+        if gpus
+    }
 
 
 def _sums(rows: Iterable[SummaryRow]) -> dict[str, Decimal]:
@@ -165,5 +163,5 @@ def _sums(rows: Iterable[SummaryRow]) -> dict[str, Decimal]:
     for row in rows:
         for name in (*AMOUNTS, *POSTINGS):
             found[name] += row.amounts[name]
-        found["forward_cost"] += row.loans.forward_cost
+        found["forward_cost"] += row.loans.forward_cost or NOTHING
     return found

@@ -15,6 +15,8 @@ from finops.files.printing import can_print
 from finops.forms import IdlePolicyForm, add_problems
 from finops.models.bills import IdlePolicy
 from finops.selectors import bills, shares
+from finops.selectors.figures import NOTHING, Figures
+from finops.selectors.forecasts import month_end
 from finops.selectors.policies import policy_comparison
 from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
@@ -22,7 +24,7 @@ from gpuplatform.common.problems import Rejected
 from gpuplatform.common.templatetags.money import money
 from queues.access import Actor, actor_of, demand, demand_visible, require
 
-MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", "use", "borrowed", "idle", "total")
+MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", *words.COLUMNS, "total")
 
 
 @require()
@@ -79,6 +81,7 @@ def bill(request: HttpRequest, month: str, scope: str) -> HttpResponse:
         "pool_idle": shares.pool_idle(view),
         # At the prices of today: not beside figures that are older.
         "promise": None if view.is_stale else bills.team_promise(view),
+        "month_end": None if view.is_stale else month_end([view]),
         "can_print": can_print(),
         "chart_url": reverse("bill-chart", args=[month, scope]),
         "chart_head": head,
@@ -142,11 +145,11 @@ def _what_changed(actor: Actor, before: bills.MonthView) -> str:
     moves = [
         _("{account} {before} to {after}").format(
             account=one.team or _("central account"),
-            before=money(was.get(one.scope, bills.NOTHING)),
+            before=money(was.get(one.scope, NOTHING)),
             after=money(one.total),
         )
         for one in after.bills
-        if one.total != was.get(one.scope, bills.NOTHING)
+        if one.total != was.get(one.scope, NOTHING)
     ]
     return _("Idle policy was {old}, is now {new}. {moves}.").format(
         old=before.period.get_idle_policy_display(),
@@ -174,15 +177,9 @@ def _month_context(
     }
 
 
-def figure_cells(figures: bills.Figures) -> dict[str, Any]:
+def figure_cells(figures: Figures) -> dict[str, Any]:
     """Return the columns that every list of costs has."""
-    return {
-        "gpu_hours": figures.gpu_hours,
-        "use": figures.own,
-        "borrowed": figures.borrowed,
-        "idle": figures.idle,
-        "total": figures.total,
-    }
+    return {"gpu_hours": figures.gpu_hours, **figures.columns, "total": figures.total}
 
 
 def _month_cells(view: bills.MonthView) -> dict[str, Any]:

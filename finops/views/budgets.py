@@ -31,6 +31,7 @@ def budget_list(request: HttpRequest) -> HttpResponse:
     context = {
         "rows": rows,
         "gone": sum(row.is_gone for row in rows),
+        "unmeasured": sum(row.state is None for row in rows),
         "unusual": unusual_days(actor),
         "actor": actor,
     }

@@ -7,9 +7,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from finops import charts, words
+from finops.allocation.money import HOURS_PLACES, round_half_up
 from finops.cost_rows import GROUP_COLUMNS, group_rows, query_of
 from finops.models.bills import IdlePolicy
-from finops.selectors import bills, groups, prices
+from finops.selectors import bills, forecasts, groups, prices
 from finops.views.bills import MONTH_COLUMNS, bill_reader, figure_cells
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
@@ -17,6 +18,9 @@ from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.periods import month_at
 from gpuplatform.common.problems import Rejected
 from queues.access import demand_visible, require
+
+FORECAST_COLUMNS = ("expected", "low", "high", "assumption")
+COST_COLUMNS = ("team", *MONTH_COLUMNS, *FORECAST_COLUMNS)
 
 
 @require()
@@ -26,13 +30,15 @@ def cost(request: HttpRequest) -> HttpResponse:
     actor = bill_reader(request)
     view = bills.cost_so_far(actor, clock.now())
     loans = prices.open_loans(actor, clock.now())
+    days = {} if view.is_stale else forecasts.days_of_accounts()
     if wanted_format(request):
         name = f"cost_{view.month.name}"
-        rows = [_bill_cells(one) for one in view.bills]
-        return rows_response(request, name, ("team", *MONTH_COLUMNS), rows)
+        rows = [_bill_cells(one, days) for one in view.bills]
+        return rows_response(request, name, COST_COLUMNS, rows)
     head, rows_of_idle = charts.idle_table(view)
     context = {
         "view": view,
+        "month_end": forecasts.month_end(view.bills, days) if days else None,
         "loans": loans,
         "sums": prices.loan_sums(loans),
         "next_month": month_at(view.month.ends_at, view.month.time_zone),
@@ -77,15 +83,23 @@ def cost_by(request: HttpRequest) -> HttpResponse:
         name = f"cost_{query.group}_{view.window.start:%Y-%m-%d}"
         return rows_response(request, name, GROUP_COLUMNS, group_rows(view))
     rows = list(group_rows(view))
-    context |= {"view": view, "rows": rows, "has_tokens": any(row["tokens"] for row in rows)}
+    context |= {
+        "view": view,
+        "rows": rows,
+        "has_tokens": any(row["tokens"] for row in rows),
+        "hours": round_half_up(view.found.gpu_hours, HOURS_PLACES),
+        "idle_hours": round_half_up(view.found.idle_gpu_hours, HOURS_PLACES),
+    }
     return render(request, "finops/cost_by.html", context)
 
 
-def _bill_cells(view: bills.BillView) -> dict[str, Any]:
+def _bill_cells(view: bills.BillView, days: forecasts.Days) -> dict[str, Any]:
+    end = forecasts.month_end([view], days) if days else None
     cells = {
         "team": view.scope,
         "period": view.period.name,
         "status": view.status,
         "currency": view.period.currency,
     }
-    return cells | figure_cells(view.figures)
+    forecast = {name: getattr(end, name, None) for name in FORECAST_COLUMNS}
+    return cells | figure_cells(view.figures) | forecast

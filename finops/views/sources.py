@@ -45,6 +45,7 @@ def source_list(request: HttpRequest) -> HttpResponse:
         "kinds": kinds(),
         "gaps": sum(row.missing for row in rows),
         "waiting": sum(row.waiting for row in rows),
+        "off": [row.source.name for row in rows if not row.source.enabled],
         "actor": actor_of(request),
     }
     return render(request, "finops/sources.html", context)

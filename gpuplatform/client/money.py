@@ -1,5 +1,6 @@
 """Commands about money: a team's bill, and what a month costs whom."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -11,15 +12,29 @@ import typer
 from gpuplatform.client.options import Out, connect
 from gpuplatform.client.output import Format, column, say, show, show_one
 
-Month = Annotated[str, typer.Option(help="Such as 2026-10; left out: this month.")]
+MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
+
+
+def _month(said: str) -> str:
+    """Return a month as it is written in addresses; another way to write one is wrong usage."""
+    if said and not MONTH.fullmatch(said):
+        words = _("{said} is not a month: write year and month like 2026-06.")
+        raise typer.BadParameter(words.format(said=said))
+    return said
+
+
+Month = Annotated[
+    str, typer.Option(help="Such as 2026-10; left out: this month.", callback=_month)
+]
 LINES = (
     *(column("KIND"), column("DESCRIPTION"), column("QUANTITY", right=True), column("UNIT")),
     *(column("PRICE", "unit_price", right=True), column("AMOUNT", right=True)),
     *(column("CURRENCY", wide=True), column("POLICY", wide=True), column("LENDER", wide=True)),
 )
 TEAMS = (
-    *(column("TEAM"), column("GPU-HOURS", "gpu_hours", right=True), column("USE", right=True)),
-    *(column("BORROWED", right=True), column("IDLE", right=True), column("OTHER", right=True)),
+    *(column("TEAM"), column("GPU-HOURS", "gpu_hours", right=True), column("OWN", right=True)),
+    *(column("BORROWED", right=True), column("IDLE", right=True), column("TOKENS", right=True)),
+    *(column("ADJUSTED", "adjustments", right=True), column("OTHER", right=True)),
     *(column("TOTAL", right=True), column("CURRENCY")),
 )
 

@@ -208,7 +208,10 @@ def loans_sentence(loans: Sequence[OpenLoan]) -> str:
         return gettext("Nothing is on loan now")
     borrowers = len({loan.borrower for loan in loans})
     who = ngettext("%(n)d queue borrows", "%(n)d queues borrow", borrowers) % {"n": borrowers}
-    return gettext("%(who)s %(gpus)s now") % {"who": who, "gpus": describe_amount(GPU, gpus)}
+    count = len(loans)
+    how = ngettext("in %(n)d open loan", "in %(n)d open loans", count) % {"n": count}
+    words = {"who": who, "gpus": describe_amount(GPU, gpus), "how": how}
+    return gettext("%(who)s %(gpus)s now, %(how)s") % words
 
 
 def use_sentence(use: HourlyUse) -> str:

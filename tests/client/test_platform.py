@@ -118,6 +118,7 @@ def test_a_queue_is_stopped_and_resumed(
         ("ada", "apply -f /nowhere/at/all.yaml", 2),
         ("lea", "cordon h100-node-01", 6),
         ("lea", "bill ia --month 2026-06", 3),
+        ("lea", "cost --month 2026-6", 2),
     ],
 )
 def test_each_kind_of_failure_has_its_exit_code(
@@ -126,6 +127,15 @@ def test_each_kind_of_failure_has_its_exit_code(
     done = gpuctl(getattr(cast, who), *line.split())
     assert (done.code, done.out) == (code, "")
     assert done.err
+
+
+@pytest.mark.parametrize("line", ["cost --month 2026-6", "bill ia --month June"])
+def test_a_month_written_otherwise_is_told_how_one_is_written(
+    gpuctl: Run, cast: Any, line: str
+) -> None:
+    assert "write year and month like 2026-06" in " ".join(
+        gpuctl(cast.fin, *line.split()).err.replace("│", " ").split()
+    )
 
 
 def test_nodes_say_what_is_free_and_can_be_cordoned(gpuctl: Run, cast: Any) -> None:

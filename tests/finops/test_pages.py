@@ -82,7 +82,7 @@ def test_the_month_page_adds_up_to_the_cost_of_the_capacity(june, fin, signed_in
     words = text_of(signed_in(fin).get(MONTH))
     for amount in ("1,512.00", "604.80", "352.80", "1,562.40", "4,032.00"):
         assert amount in words
-    assert "add up to the cost of the capacity to the cent" in words
+    assert "add up to what the month cost, to the cent: €4,032.00 = capacity 4,032.00." in words
     assert "DRAFT" in text_of(signed_in(fin).get(OWN))
 
 
@@ -239,9 +239,9 @@ def test_the_cost_page_shows_the_month_so_far_and_what_open_loans_would_cost(jun
         billing.rebuild_open()
         words = text_of(signed_in(fin).get("/cost/"))
         figure = signed_in(fin).get("/cost/idle.json").json()
-    assert "€2,240 so far" in words
-    assert "2 open loans cost €2.80 an hour" in words
-    assert "2 have no end: €2,083 next month if they stay" in words  # 2 x 1.40 x 744 h of July
+    assert "€2,240.00 so far" in words
+    assert "1 open loan costs €2.80 an hour" in words  # one queue borrows, of two lenders
+    assert "1 has no end: with it all loans cost €2,083.20 next month" in words  # 2 x 1.40 x 744 h
     assert "cq-datos" in words
     assert figure["data"][0]["name"] == "idle"
 

@@ -194,7 +194,7 @@ def test_a_loan_with_a_declared_end_costs_until_then_and_no_longer(june, fin_see
     ] * 2
     sums = loan_sums(loans)
     assert (sums.per_hour, sums.until_end, sums.next_month) == (Decimal("2.80"), 28, 0)
-    assert (sums.ending, sums.staying) == (2, 0)
+    assert (sums.count, sums.ending, sums.staying) == (1, 1, 0)  # of one queue, two lenders
 
 
 def test_a_loan_that_ends_within_next_month_counts_up_to_its_end(june, fin_sees):

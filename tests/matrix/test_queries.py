@@ -27,6 +27,8 @@ SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fr
 SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
+# What compares the planes reads each of them once.
+SNAPSHOT_PAGES += ("/drift/ ",)
 # Pods, placements, domains, events, what is ahead, and what became of its GPU-hours.
 STORY_PAGES = ("/workloads/abcdef00", "/api/v1/workloads/abcdef00")
 # Pages and, where they have them, their files.

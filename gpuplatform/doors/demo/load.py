@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from finops.billing import rebuild_draft
+from finops.closing.steps import put_forward_ended
 from finops.services import set_price
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
@@ -50,6 +51,7 @@ def load_demo(now: datetime, *, days: int, say: Say) -> dict[str, Any]:
     other_systems.connect(now, days, users)
     for month in sorted({"2026-06", *_months(now - timedelta(days=days), now)}):
         rebuild_draft(month)
+    put_forward_ended()
     _, secret = issue_token(users["bo"], "demo", ["read", "workloads:submit"], actor=users["ada"])
     return card(secret)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finops.allocation.apportion import apportion, split_cents, split_tree
+from finops.allocation.apportion import apportion, split_cents, split_in_order, split_tree
 from finops.allocation.money import CENT, round_half_up
 
 GPU_HOURS = {"datos": Decimal(1080), "ia": Decimal(432), "plataforma": Decimal(252)}
@@ -123,3 +123,18 @@ def test_every_node_of_a_tree_is_its_exact_amount_rounded_down_or_up(leaves) -> 
 )
 def test_single_values_round_half_away_from_zero(value, places, shown) -> None:
     assert str(round_half_up(value, places)) == shown
+
+
+@given(st.lists(st.fractions(0, 1000, max_denominator=9999), min_size=1, max_size=40))
+def test_what_comes_later_moves_no_part_but_the_last(amounts: list[Fraction]) -> None:
+    known: dict[int, Decimal] = {}
+    for count in range(1, len(amounts) + 1):
+        exact = dict(enumerate(amounts[:count]))
+        total = round_half_up(sum(exact.values(), Fraction(0)))
+        found = split_in_order(total, exact)
+        assert sum(found.values()) == total
+        off = [abs(Fraction(part) - exact[key]) for key, part in found.items()]
+        assert min(found.values()) >= 0
+        assert max(off) < 2 * Fraction(CENT)
+        settled = {key: found[key] for key in range(count - 1)}
+        assert settled == {key: known.setdefault(key, part) for key, part in settled.items()}

@@ -10,7 +10,7 @@ import time_machine
 
 from finops.budgets.measuring import measure_budgets
 from finops.budgets.saving import save_budget
-from finops.models import Budget
+from finops.models import Budget, BudgetState
 from tests.finops import rows
 
 from .test_budgets import LATE, spec
@@ -81,3 +81,28 @@ def test_a_budget_is_made_and_changed_in_the_browser_and_a_stale_edit_refused(fi
     assert "has changed since it was seen" in stale.content.decode()
     wrong = browser.post("/budgets/new/", typed | {"name": "x", "duration": "2mo"})
     assert (wrong.status_code, "only one month" in wrong.content.decode()) == (422, True)
+
+
+def test_a_budget_that_is_gone_when_it_is_made_says_so_at_once(fin, signed_in):
+    Budget.objects.all().delete()
+    browser = signed_in(fin)
+    typed = {
+        "name": "datos-june",
+        "scope": "team",
+        "team": "datos",
+        "measure": "money",
+        "limit": "1000",
+        "duration": "1mo",
+        "thresholds": "80, 100",
+        "reason": "agreed in May",
+    }
+    assert browser.post("/budgets/new/", typed).status_code == 302
+    words = " ".join(re.sub(r"<[^>]+>", " ", browser.get("/budgets/").content.decode()).split())
+    assert "The only budget is gone" in words
+    assert "1,512.00" in words
+    assert "team Datos" in words
+    BudgetState.objects.all().delete()
+    words = browser.get("/budgets/").content.decode()
+    assert "1 of 1 budgets is not measured yet" in words
+    missing = browser.post("/budgets/new/", typed | {"team": "", "name": "x"})
+    assert (missing.status_code, "Choose the team." in missing.content.decode()) == (422, True)

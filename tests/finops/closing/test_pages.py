@@ -84,7 +84,8 @@ def test_an_adjustment_by_hand_is_a_line_of_the_bill(fin, ada, signed_in):
     line = csv_rows(bill)[-1]
     assert (line["line_type"], line["amount"]) == ("adjustment", "-20.00")
     assert line["note"].endswith("node 7 was down for a day")
-    assert "add up to €4,012.00" in text_of(browser.get(BOARD))
+    sums = "to the cent: €4,012.00 = capacity 4,032.00 + adjustments \N{MINUS SIGN}20.00"
+    assert sums in text_of(browser.get(BOARD))
     refused = browser.post(f"{BOARD}adjust/", {"team": "x", "amount": "1", "reason": "y"})
     assert refused.status_code == 422
     assert "no such team" in text_of(refused)

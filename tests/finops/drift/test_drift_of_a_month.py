@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 import time_machine
 
+from finops.billing import rebuild_draft
 from finops.closing.steps import acknowledge
 from finops.models import AssetRow, Source, TeamDayRow, TokenRow
 from gpuplatform.common.problems import Rejected
@@ -129,3 +130,33 @@ def test_a_month_without_bills_is_not_found(fin, signed_in):
     assert signed_in(fin).get("/drift/").status_code == 200
     assert signed_in(fin).get("/drift/?month=2026-01").status_code == 404
     assert signed_in(fin).get("/api/v1/drift/x/").status_code == 404
+
+
+def test_the_page_says_what_differs_what_did_not_run_and_names_both_sides(fin, signed_in):
+    june()
+    asset = source("costs", "opencost", "iron")
+    AssetRow.objects.create(source=asset, day=DAY, key="n", name="n", gpu_hours=2000)
+    page = signed_in(fin).get(f"/drift/?month={JUNE}").content.decode()
+    for text in (
+        "1 check differs, and is not critical",
+        "our inventory",
+        "OpenCost&#x27;s assets",
+        "the source saw less: days that it does not have",
+        "(R5): not compared, no source has daily sums beside its requests",
+        "(R6): not compared, no requests were read from LiteLLM",
+        "(R7): no price differs",
+    ):
+        assert text in page
+
+
+def test_a_running_month_is_compared_up_to_the_last_day_that_the_source_has(fin, signed_in):
+    """Half of today is metered already and no source has it: that is no difference."""
+    asset = source("costs", "opencost", "iron")
+    june()
+    for number in range(1, 10):
+        at = date(2026, 6, number)
+        AssetRow.objects.create(source=asset, day=at, key="n", name="n", gpu_hours=96)
+    with time_machine.travel(rows.JUNE + timedelta(days=9, hours=12), tick=False):
+        rebuild_draft(JUNE)
+        found = checks(signed_in(fin))["R1", ""]
+    assert (found["status"], Decimal(found["a"]), Decimal(found["b"])) == ("ok", 864, 864)

@@ -11,6 +11,7 @@ from finops.reconciling import (
     billed,
     capacity,
     drift,
+    hours_cause,
     implied_throughput,
     latency,
     load_of,
@@ -100,4 +101,20 @@ def test_r8_says_the_price_that_recovers_and_the_throughput_it_stands_for():
     assert round(implied_throughput(FULL, FULL.per_million)) == 2000
     assert round(implied_throughput(FULL, wanted_price(datos))) == 391
     assert wanted_price(served("10", 0, "0")) is None
+    assert wanted_price(served("0", 5_000_000, "4")) is None  # without iron there is no price
     assert drift(datos).cause == "no_benchmark"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_running", "cause"),
+    [
+        (100, 50, False, "opencost_less"),
+        (50, 100, False, "opencost_more"),
+        (100, 50, True, "not_read_yet"),
+        (50, 100, True, "opencost_more"),
+        (None, 50, False, ""),
+    ],
+)
+def test_who_saw_fewer_hours_is_the_cause(ours, theirs, is_running, cause):
+    sides = (None if one is None else Decimal(one) for one in (ours, theirs))
+    assert hours_cause(*sides, is_running=is_running) == cause
