@@ -278,6 +278,14 @@ def _plain(text: str) -> Any:
     return _number(text) if _FLOAT.fullmatch(text) else text
 
 
+def is_plain_text(text: str) -> bool:
+    """Return whether ``text`` without quotation marks is read as that text."""
+    try:
+        return isinstance(_plain(text), str)
+    except ValueError:
+        return False
+
+
 def _integer(text: str) -> int:
     if len(text) > MAX_DIGITS:
         raise ValueError("too many digits")

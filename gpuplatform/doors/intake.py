@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from finops.manifests import read_litellm, read_opencost
+from finops.price_lists import KIND as PRICE_LIST
+from finops.price_lists import read_price_list
 from finops.specs import PriceSpec
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import UNREADABLE
 from gpuplatform.common.manifests import Document, load_documents
 from gpuplatform.common.problems import Rejected
 from queues.manifests import reader_for
+from queues.manifests.own import VERSION as OWN
 from queues.manifests.volcano import parents_of, read_queue
 from queues.specs import (
     ClusterQueueSpec,
@@ -21,13 +24,15 @@ from queues.specs import (
     LocalQueueSpec,
     NamespaceSpec,
     PriorityClassSpec,
+    TeamSpec,
     TopologySpec,
 )
 from scheduling import manifests as work
-from scheduling.specs import NodeSpec, WorkloadSpec
+from scheduling.specs import CheckSpec, NodeSpec, WorkloadSpec
 
 # The order in which objects are kept: each may need those before it.
 RANKS: tuple[type, ...] = (
+    TeamSpec,
     NamespaceSpec,
     PriorityClassSpec,
     TopologySpec,
@@ -36,6 +41,7 @@ RANKS: tuple[type, ...] = (
     CohortSpec,
     ClusterQueueSpec,
     LocalQueueSpec,
+    CheckSpec,
     PriceSpec,
     WorkloadSpec,
 )
@@ -99,6 +105,8 @@ def _read(document: Document, parents: frozenset[str]) -> Item:
         reading = read_queue(document, parents)
     elif reader is not None:
         reading = reader(document)
+    elif (document.api_version, document.kind) == (OWN, PRICE_LIST):
+        reading = read_price_list(document)
     else:
         return _read_prices(document)
     return Item(document, document.kind, reading.specs, reading.diagnostics)

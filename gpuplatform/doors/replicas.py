@@ -1,15 +1,19 @@
-"""Replicas of a Deployment that is sent again: which of them are live already, which too many."""
+"""Work that is sent again: whether it is live already, and which replicas are too many."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from django.db.models import QuerySet
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
 from queues.access import Actor, visible
+from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
 from scheduling.models import Workload
+from scheduling.rules import resolved
 from scheduling.specs import WorkloadSpec
+from scheduling.world import World
 
 DEPLOYMENT = "Deployment"
 NAMED = 10  # names of surplus replicas that an answer lists
@@ -27,6 +31,23 @@ def already_there(spec: WorkloadSpec, actor: Actor | None) -> str:
     if row is None or _one(spec.kind, row.template) != _one(spec.kind, spec.template):
         return ""
     return str(row.uid)
+
+
+def standing(spec: WorkloadSpec, world: World, actor: Actor | None) -> str:
+    """Return the id of a live workload that asks for exactly this, or "".
+
+    Of work that was exported, everything counts, and not only the document it came from.
+    """
+    rows = _live(spec.namespace, spec.kind).filter(name=spec.name).prefetch_related("pod_sets")
+    row = (rows if actor is None else visible(rows, actor)).first()
+    asked = resolved(spec, world)
+    usual = Workload._meta.get_field("grace_s").default  # noqa: SLF001
+    asked = replace(
+        asked,
+        priority=world.priority_for(spec),
+        grace_s=usual if spec.grace_s is None else spec.grace_s,
+    )
+    return "" if row is None or describe_workload(row) != asked else str(row.uid)
 
 
 def surplus(document: Document, asked: int, actor: Actor | None) -> list[Diagnostic]:

@@ -17,6 +17,7 @@ from queues.choices import (
     FlavorSearch,
     PlacementPolicy,
     QueueingStrategy,
+    QuotaSource,
     ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
@@ -24,6 +25,7 @@ from queues.choices import (
     WithinClusterQueue,
 )
 from queues.manifests.reading import (
+    carried_note,
     carry,
     fair_weight,
     flag_note,
@@ -66,6 +68,12 @@ MINIMUM_RUNTIME = "gpuplatform.io/minimum-runtime-seconds"
 YIELDS_TO_OWN = "gpuplatform.io/minimum-runtime-yields-to-own"
 PRIORITY_FIRST = "gpuplatform.io/priority-first"
 PLACEMENT_POLICY = "gpuplatform.io/placement-policy"
+QUOTA_SOURCE = "gpuplatform.io/quota-source"
+RECLAIMABLE = "gpuplatform.io/reclaimable"
+OTHER_FIELDS = "gpuplatform.io/volcano-fields"  # JSON: what a Volcano Queue said, kept for it
+# What Kueue would act on and we do not.
+CARRIED = ("admissionChecks", "admissionChecksStrategy", "concurrentAdmissionPolicy")
+VOLCANO_CARRIED = ("priority", "dequeueStrategy", "affinity", "type", "extendClusters")
 
 
 # ---- kinds of nodes --------------------------------------------------------------------------
@@ -174,6 +182,9 @@ def read_cohort(document: Document) -> Reading:
             fair_weight=fair_weight(spec),
             fairness=note(fields).choice(FAIRNESS, Fairness.values, Fairness.NONE),
             reclaim_to=note(fields).choice(RECLAIM_TO, ReclaimTo.values, ReclaimTo.QUOTA),
+            quota_source=note(fields).choice(
+                QUOTA_SOURCE, QuotaSource.values, QuotaSource.DECLARED
+            ),
         )
     )
     spec.close()
@@ -204,13 +215,14 @@ def read_cluster_queue(document: Document) -> Reading:
             fair_weight=fair_weight(spec),
             namespace_selector=mapping_or_none(spec, "namespaceSelector"),
             preemption=_preemption(spec.child("preemption")),
+            reclaimable=flag_note(fields, RECLAIMABLE, default=True),
             undeclared=spec.choice("quotaCheckStrategy", Undeclared.values, Undeclared.BLOCK),
             fungibility=_fungibility(spec.child("flavorFungibility")),
             minimum_runtime_s=seconds_note(fields, MINIMUM_RUNTIME),
             yields_to_own=flag_note(fields, YIELDS_TO_OWN),
             admission_order=_order(spec.child("admissionScope")),
             priority_first=flag_note(fields, PRIORITY_FIRST),
-            carried=_carried(spec),
+            carried=_carried(spec) | carried_note(fields, OTHER_FIELDS, VOLCANO_CARRIED),
         )
     )
     spec.close()
@@ -235,11 +247,7 @@ def _preemption(row: Fields) -> PreemptionSpec:
 def _carried(spec: Fields) -> dict[str, Any]:
     """Keep what Kueue would act on and we do not, each with its warning."""
     carried: dict[str, Any] = {}
-    for key in (
-        "admissionChecks",
-        "admissionChecksStrategy",
-        "concurrentAdmissionPolicy",
-    ):
+    for key in CARRIED:
         carried |= carry(spec, key)
     return carried
 

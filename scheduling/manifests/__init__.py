@@ -1,11 +1,13 @@
-"""Kubernetes documents to nodes and workloads. The kinds and how they join gangs stand here."""
+"""Documents to nodes, workloads and admission checks: which kinds, and how they join gangs."""
 
 from collections.abc import Callable
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
 from scheduling.manifests.annotations import group_of
+from scheduling.manifests.checks import read_check
 from scheduling.manifests.core import read_deployment, read_job, read_node, read_pod
+from scheduling.manifests.kueue import read_workload
 from scheduling.manifests.operators import read_pytorch_job, read_ray_job
 from scheduling.manifests.part import Part
 from scheduling.manifests.volcano import read_pod_group, read_volcano_job
@@ -20,6 +22,8 @@ READERS: dict[tuple[str, str], Callable[[Part], None]] = {
     ("apps", "Deployment"): read_deployment,
     ("batch", "Job"): read_job,
     ("batch.volcano.sh", "Job"): read_volcano_job,
+    ("kueue.x-k8s.io", "AdmissionCheck"): read_check,
+    ("kueue.x-k8s.io", "Workload"): read_workload,
     ("kubeflow.org", "PyTorchJob"): read_pytorch_job,
     ("ray.io", "RayJob"): read_ray_job,
 }

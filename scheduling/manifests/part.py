@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import Fields
 from gpuplatform.common.manifests import Document
-from scheduling.specs import NodeSpec, WorkloadSpec
+from scheduling.specs import CheckSpec, NodeSpec, WorkloadSpec
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Part:
     """
 
     document: Document
-    specs: list[WorkloadSpec | NodeSpec] = field(default_factory=list)
+    specs: list[WorkloadSpec | NodeSpec | CheckSpec] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     member_of: str = ""
 
