@@ -26,7 +26,12 @@ MAX_NODES = 500_000
 MAX_DIGITS = 30
 DEFAULT_NAMESPACE = "default"
 NAMESPACED = frozenset(
-    ("LocalQueue", "PodGroup", "Job", "Pod", "Deployment", "PyTorchJob", "RayJob", "Workload")
+    (
+        *("LocalQueue", "PodGroup", "Job", "Pod", "Deployment", "StatefulSet", "Workload"),
+        *("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob", "TrainJob"),
+        *("RayJob", "RayCluster", "RayService", "JobSet", "LeaderWorkerSet", "AppWrapper"),
+        "SparkApplication",
+    )
 )
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)

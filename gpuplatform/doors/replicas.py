@@ -15,7 +15,7 @@ from scheduling.rules import resolved
 from scheduling.specs import WorkloadSpec
 from scheduling.world import World
 
-DEPLOYMENT = "Deployment"
+SCALED = ("Deployment", "LeaderWorkerSet")  # each replica is a workload of its own
 NAMED = 10  # names of surplus replicas that an answer lists
 
 
@@ -55,9 +55,9 @@ def surplus(document: Document, asked: int, actor: Actor | None) -> list[Diagnos
 
     ``actor`` None is the system; anybody else hears of workloads that they may see.
     """
-    if document.kind != DEPLOYMENT:
+    if document.kind not in SCALED:
         return []
-    rows = _live(document.namespace, DEPLOYMENT).filter(name__startswith=f"{document.name}-")
+    rows = _live(document.namespace, document.kind).filter(name__startswith=f"{document.name}-")
     seen = rows if actor is None else visible(rows, actor)
     numbered = ((_number(row, document.name), row) for row in seen.only("name", "template"))
     extra = sorted((number, row.name) for number, row in numbered if number >= asked)
@@ -76,7 +76,7 @@ def _live(namespace: str, kind: str) -> QuerySet[Workload]:
 def _one(kind: str, template: object) -> object:
     """Return the document as far as it describes one replica."""
     spec = template.get("spec") if isinstance(template, Mapping) else None
-    if kind != DEPLOYMENT or not isinstance(template, Mapping) or not isinstance(spec, Mapping):
+    if kind not in SCALED or not isinstance(template, Mapping) or not isinstance(spec, Mapping):
         return template
     return {**template, "spec": {key: spec[key] for key in spec if key != "replicas"}}
 

@@ -22,6 +22,7 @@ from queues.models import ResourceFlavor
 from scheduling.models import Workload
 from scheduling.services import load_world, submit_workload
 from tests.doors.samples import EXAMPLES, on_cluster
+from tests.scheduling.manifests.public import KINDS, LEADERS
 
 pytestmark = pytest.mark.django_db
 # Samples that say more together than alone.
@@ -85,6 +86,20 @@ def test_objects_that_need_each_other_come_back_together(samples: tuple[str, ...
     found = round_trip(lambda: on_cluster(16, *samples))
 
     assert len(found) > len(samples)
+
+
+def test_work_of_every_public_kind_comes_back_the_same() -> None:
+    bodies = [LEADERS, *(body for body, _counts in KINDS.values())]
+
+    def fill() -> None:
+        on_cluster(32, "kueue-two-teams-rayjob")
+        report = import_documents(platform.dump(bodies), actor=None)
+        assert not report.rejected, [(r.kind, r.codes) for r in report.rejected]
+
+    found = [one["metadata"] for one in round_trip(fill) if one["kind"] == "Workload"]
+
+    kinds = {one["annotations"]["workload.gpuplatform.io/kind"] for one in found}
+    assert kinds == {*KINDS, "LeaderWorkerSet"}
 
 
 def demo_platform() -> None:
