@@ -29,10 +29,12 @@ from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
+from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues import descriptions, selectors
 from queues.access import Actor, HasScope, actor_of, demand, demand_visible
 from queues.bodies import read_cluster_queue, read_cohort, read_flavor, read_topology
 from queues.choices import Fairness
+from queues.manifests.export import manifest_of, versioned
 from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team, Topology
 from queues.models.fields import Versioned
 from queues.selectors import fairness_above
@@ -106,14 +108,17 @@ class _Rows(CheckedView, ABC, Generic[Row]):
 class _List(_Rows[Row]):
     pages: ClassVar[type[ByName]] = ByName
     parameters = {"GET": PAGES}
-    renderer_classes = (JSONRenderer, CSVRenderer)
+    renderer_classes = (JSONRenderer, CSVRenderer, YAMLRenderer)
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=LISTS)
     def get(self, request: Request) -> HttpResponseBase:
         """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()
+        rows = self.rows(actor_of(request)).order_by(*pages.ordering)
+        if wants_yaml(request):
+            specs = (self.spec(row) for row in rows.iterator(chunk_size=FILE_CHUNK))
+            return yaml_answer(request, (manifest_of(spec) for spec in specs))
         if wants_csv(request):
-            rows = self.rows(actor_of(request)).order_by(*pages.ordering)
             found = (self.answer(row) for row in rows.iterator(chunk_size=FILE_CHUNK))
             return csv_answer(request, request.path.split("/")[-2], found)
         page = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
@@ -121,13 +126,16 @@ class _List(_Rows[Row]):
 
 
 class _Detail(_Rows[Row]):
-    lookup: ClassVar[tuple[str, ...]] = ("name",)
+    renderer_classes = (JSONRenderer, YAMLRenderer)
     parameters = {"PUT": ("dry_run", "reason"), "DELETE": ("dry_run", "reason")}
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
-    def get(self, request: Request, **names: str) -> Response:
+    def get(self, request: Request, **names: str) -> HttpResponseBase:
         """Return one object; its ETag is what If-Match wants."""
-        return self.tagged(get_object_or_404(self.rows(actor_of(request)), **names))
+        row = get_object_or_404(self.rows(actor_of(request)), **names)
+        if not wants_yaml(request):
+            return self.tagged(row)
+        return yaml_answer(request, [versioned(manifest_of(self.spec(row)), row.version)])
 
     def tagged(self, row: Row) -> Response:
         """Return ``row`` with its ETag."""

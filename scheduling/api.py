@@ -1,6 +1,6 @@
 """REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
@@ -31,9 +31,12 @@ from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, t
 from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
+from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues.access import HasScope, actor_of, demand, visible
+from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
 from scheduling.inputs import WorkloadChangeInput, WorkloadInput
+from scheduling.manifests.export import manifest_of
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.node_serializers import NodeChangeInput, NodeSerializer
 from scheduling.selectors.alerts import (
@@ -44,6 +47,7 @@ from scheduling.selectors.alerts import (
 )
 from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.exports import described, pod_classes
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.selectors.nodes import node_rows
@@ -101,8 +105,16 @@ class NodeFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
 class _AsFile(CheckedView):
     """A list that is a file as well; stands before DRF's view of lists."""
 
-    renderer_classes = (JSONRenderer, CSVRenderer)
+    renderer_classes = (JSONRenderer, CSVRenderer, YAMLRenderer)
     orderings: tuple[str, ...] = ()
+
+    def manifests(self, rows: QuerySet[Any]) -> Iterator[Mapping[str, Any]]:
+        """Yield rows as documents."""
+        raise NotImplementedError
+
+    def is_file(self, request: Request) -> bool:
+        """Return whether the list is asked for as a file."""
+        return wants_csv(request) or wants_yaml(request)
 
     def file(self, request: Request) -> HttpResponseBase:
         """Return all rows of the filter, 500 at a time."""
@@ -110,6 +122,8 @@ class _AsFile(CheckedView):
         rows = view.filter_queryset(view.get_queryset())
         order = chosen_ordering(request, self.orderings)
         rows = rows.order_by(*filter(None, (order, *view.pagination_class.ordering)))
+        if wants_yaml(request):
+            return yaml_answer(request, self.manifests(rows))
         found = (
             shown
             for chunk in batched(rows.iterator(chunk_size=CHUNK))
@@ -157,7 +171,13 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
             if asked and not set(asked.split(",")) <= set(known):
                 words = _("There is no such status; known are {known}.")
                 raise ValidationError({name: [words.format(known=", ".join(known))]})
-        return self.file(request) if wants_csv(request) else super().get(request, *args, **kwargs)
+        as_file = self.is_file(request)
+        return self.file(request) if as_file else super().get(request, *args, **kwargs)
+
+    def manifests(self, rows: QuerySet[Workload]) -> Iterator[Mapping[str, Any]]:
+        """Yield what each workload asks for, as Kueue's Workload."""
+        classes = pod_classes()
+        return (manifest_of(spec, classes) for spec in described(rows))
 
     @extend_schema(
         request=WorkloadInput, responses={201: WorkloadSerializer}, parameters=[DRY_RUN]
@@ -182,14 +202,17 @@ class WorkloadView(CheckedView):
     """``/api/v1/workloads/<uid>/``: one workload, and the ways to resize and to cancel it."""
 
     parser_classes = (StrictJSONParser,)
+    renderer_classes = (JSONRenderer, YAMLRenderer)
     permission_classes = (HasScope,)
     scopes = {"PATCH": "workloads:submit", "DELETE": "workloads:submit"}
     parameters = {"DELETE": ("reason",)}
 
     @extend_schema(responses=WorkloadSerializer)
-    def get(self, request: Request, uid: UUID) -> Response:
+    def get(self, request: Request, uid: UUID) -> HttpResponseBase:
         """Return the workload with its pods, placements and story."""
         row, context = self._row(request, uid), {"actor": actor_of(request)}
+        if wants_yaml(request):
+            return yaml_answer(request, [manifest_of(describe_workload(row), pod_classes())])
         return Response(WorkloadSerializer(row, context=context).data)
 
     @extend_schema(request=WorkloadChangeInput, responses=WorkloadSerializer)
@@ -237,21 +260,29 @@ class NodesView(_AsFile, ListAPIView[Node]):
         """Return one page, by name, or all rows as a file."""
         for name in ("ready", "schedulable"):
             truth(request, name)
-        return self.file(request) if wants_csv(request) else super().get(request, *args, **kwargs)
+        as_file = self.is_file(request)
+        return self.file(request) if as_file else super().get(request, *args, **kwargs)
+
+    def manifests(self, rows: QuerySet[Node]) -> Iterator[Mapping[str, Any]]:
+        """Yield each machine as Kubernetes' Node."""
+        return (manifest_of(describe_node(row)) for row in rows.iterator(chunk_size=CHUNK))
 
 
 class NodeView(CheckedView):
     """``/api/v1/nodes/<name>/``: one machine, and the ways to cordon and to forget it."""
 
     parser_classes = (StrictJSONParser,)
+    renderer_classes = (JSONRenderer, YAMLRenderer)
     permission_classes = (HasScope,)
     scopes = {"PATCH": "workloads:admin", "DELETE": "workloads:admin"}
     parameters = {"PATCH": ("dry_run",), "DELETE": ("dry_run",)}
 
     @extend_schema(responses=NodeSerializer)
-    def get(self, request: Request, name: str) -> Response:
+    def get(self, request: Request, name: str) -> HttpResponseBase:
         """Return the machine."""
         row = self._row(name)
+        if wants_yaml(request):
+            return yaml_answer(request, [manifest_of(describe_node(row))])
         return Response(NodeSerializer(row, context=_use_of(request, [name])).data)
 
     @extend_schema(

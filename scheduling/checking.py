@@ -46,12 +46,20 @@ def save_check(
     return store(edit, row, columns, (describe_check(row) if row else None, spec))
 
 
-def save_kind(spec: CheckSpec, *, actor: User | None, reason: str = "") -> AdmissionCheck:
-    """Say who answers a check; of whom it is asked, and what else it says, stays as it is."""
+def save_named(
+    spec: CheckSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> AdmissionCheck:
+    """Say who answers a check, as a manifest does; what it leaves out stays as it is."""
     row = AdmissionCheck.objects.filter(name=spec.name).first()
     if row is not None:
-        spec = replace(describe_check(row), kind=spec.kind)
-    return save_check(spec, actor=actor, reason=reason)
+        stands = describe_check(row)
+        spec = replace(
+            spec,
+            queues=spec.queues or stands.queues,
+            parameters=spec.parameters or stands.parameters,
+            description=spec.description or stands.description,
+        )
+    return save_check(spec, actor=actor, reason=reason, if_version=if_version)
 
 
 @transaction.atomic

@@ -3,17 +3,22 @@
 from http import HTTPStatus
 from uuid import UUID
 
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.generics import ListAPIView, get_object_or_404
+from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.parsers import StrictJSONParser
+from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues.access import HasScope, actor_of, demand, visible
 from queues.api import seen_version
-from scheduling.checking import delete_check, save_check
+from queues.manifests.export import versioned
+from scheduling.checking import delete_check, describe_check, save_check
 from scheduling.inputs import CheckAnswerInput, CheckpointInput
+from scheduling.manifests.export import manifest_of
 from scheduling.models import AdmissionCheck, Workload
 from scheduling.serializers import (
     AdmissionCheckSerializer,
@@ -66,14 +71,20 @@ class AdmissionChecksView(CheckedView, ListAPIView[AdmissionCheck]):
     """``/api/v1/admission-checks/``: what work has to pass beside quota and nodes."""
 
     permission_classes = (HasScope,)
+    renderer_classes = (JSONRenderer, YAMLRenderer)
     pagination_class = ByName
     serializer_class = AdmissionCheckSerializer
     parameters = {"GET": PAGES}
     queryset = AdmissionCheck.objects.all()
 
-    def get(self, request: Request, *args: object, **kwargs: object) -> Response:
+    def get(  # type: ignore[override]  # a file is no Response
+        self, request: Request, *args: object, **kwargs: object
+    ) -> HttpResponseBase:
         """Return one page, by name; for those who see the queues of all teams."""
         demand(actor_of(request).sees_everything)
+        if wants_yaml(request):
+            rows = self.get_queryset().order_by("name")
+            return yaml_answer(request, (manifest_of(describe_check(row)) for row in rows))
         return super().get(request, *args, **kwargs)
 
 
@@ -81,14 +92,17 @@ class AdmissionCheckView(CheckedView):
     """``/api/v1/admission-checks/<name>/``: one admission check."""
 
     parser_classes = (StrictJSONParser,)
+    renderer_classes = (JSONRenderer, YAMLRenderer)
     permission_classes = (HasScope,)
     scopes = {"PUT": "quota:write", "DELETE": "quota:write"}
 
     @extend_schema(responses=AdmissionCheckSerializer)
-    def get(self, request: Request, name: str) -> Response:
+    def get(self, request: Request, name: str) -> HttpResponseBase:
         """Return the check."""
         demand(actor_of(request).sees_everything)
         row = get_object_or_404(AdmissionCheck.objects.all(), name=name)
+        if wants_yaml(request):
+            return yaml_answer(request, [versioned(manifest_of(describe_check(row)), row.version)])
         answer = AdmissionCheckSerializer(row).data
         return Response(answer, headers={"ETag": f'"v{row.version}"'})
 

@@ -41,6 +41,7 @@ SAME_COLUMNS = (  # fields of a spec that are columns of the same name
     " expected_duration_s max_execution_time_s checkpoint_interval_s on_failure max_retries"
     " min_success on_node_loss ttl_s template"
 )
+BY_REQUEST = "UserRequest"  # why it is out of the queue: somebody asked
 TEAM_LABELS = ("gpuplatform.io/team", "equipo", "team")
 
 
@@ -211,6 +212,8 @@ def _write(
         for position, pod_set in enumerate(spec.pod_sets)
     )
     lifecycle.tell(row, "submitted", at=row.created_at)
+    if not spec.active:
+        lifecycle.deactivate(row, BY_REQUEST, at=row.created_at)
     audit.record(
         actor,
         "workload.submitted",

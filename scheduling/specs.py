@@ -77,7 +77,8 @@ class WorkloadSpec:
     the size. ``priority`` is used where no ``priority_class`` is named. ``template`` is the
     submitted document, stored whole and exported unchanged. ``policies``: what becomes of it when
     a member ends, as ``verdicts.Policy`` stores it. ``grace_s``: how long its pods may take to
-    stop. ``gates``: names; it waits until none is left.
+    stop. ``gates``: names; it waits until none is left. ``active`` false: it waits until somebody
+    lets it in.
     """
 
     namespace: str
@@ -106,6 +107,7 @@ class WorkloadSpec:
     grace_s: int | None = None
     ttl_s: int | None = None
     gates: tuple[str, ...] = ()
+    active: bool = True
     template: object = None
 
 

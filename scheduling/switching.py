@@ -22,9 +22,8 @@ from scheduling.checks import KINDS, MANUAL
 from scheduling.engine.terms import CheckVerdict, Status
 from scheduling.models import AdmissionCheck, CheckState, Workload
 from scheduling.scaling import change_workload
+from scheduling.services import BY_REQUEST
 from scheduling.specs import WorkloadChange
-
-BY_REQUEST = "UserRequest"
 
 
 def change(uid: UUID | str, asked: WorkloadChange, *, actor: User | None) -> Workload:

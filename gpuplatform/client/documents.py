@@ -22,8 +22,22 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "topologies": ("topology",),
     "nodes": ("node",),
     "teams": ("team",),
+    "admission-checks": ("check", "admission-check", "admissioncheck"),
     "workloads": ("workload", "wl"),
 }
+# Manifests that REST answers with, by kind: the list that each stands in.
+MANIFESTS: Mapping[str, str] = {
+    "AdmissionCheck": "admission-checks",
+    "ClusterQueue": "cluster-queues",
+    "Cohort": "cohorts",
+    "LocalQueue": "local-queues",
+    "Node": "nodes",
+    "ResourceFlavor": "flavors",
+    "Team": "teams",
+    "Topology": "topologies",
+    "Workload": "workloads",
+}
+VERSION_NOTE = "gpuplatform.io/version"  # which version of an object a manifest shows
 PUTTABLE = ("cluster-queues", "cohorts", "flavors", "topologies")
 
 
@@ -69,6 +83,14 @@ def read_documents(text: bytes, file: str) -> list[dict[str, Any]]:
     if not found or not all(isinstance(one, dict) for one in found):
         raise Failed(Exit.REJECTED, _("{file}: no documents to send.").format(file=file))
     return found
+
+
+def without_version(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest without the note of the version that it shows."""
+    metadata = dict(manifest.get("metadata") or {})
+    notes = dict(metadata.pop("annotations", None) or {})
+    notes.pop(VERSION_NOTE, None)
+    return {**manifest, "metadata": {**metadata, **({"annotations": notes} if notes else {})}}
 
 
 def is_manifest(document: Mapping[str, Any]) -> bool:

@@ -10,11 +10,13 @@ import yaml
 
 from gpuplatform.client.documents import (
     KINDS,
+    MANIFESTS,
     PUTTABLE,
     address_of,
     is_manifest,
     read_documents,
     read_text,
+    without_version,
 )
 from gpuplatform.client.failures import Exit, Failed
 from gpuplatform.client.options import DryRun, Out, Reason, connect
@@ -48,6 +50,7 @@ BY_KIND: dict[str, tuple[Column, ...]] = {
     "topologies": (column("NAME"), Column("LEVELS", lambda row: ", ".join(row["levels"]))),
     "teams": (column("NAME"), column("DISPLAY", "display_name"), column("ACCOUNTING")),
     "nodes": (column("NAME"), column("FLAVOR"), column("STATE")),
+    "admission-checks": (column("NAME"), column("KIND"), column("VERSION")),
 }
 SERVERS_OWN = ("warnings", "dry_run")  # what an answer says beside the object
 
@@ -57,23 +60,24 @@ def get(
     name: Annotated[str, typer.Argument(help="Left out: all of them.")] = "",
     output: Out = Format.TABLE,
 ) -> None:
-    """Print objects; what `-o yaml` prints can be changed and given to `gpuctl apply`.
+    """Print objects; `-o yaml` prints manifests as Kueue spells them, for `gpuctl apply`.
 
     Example: gpuctl get queue cq-vision -o yaml > queue.yaml
     """
     server, address = connect(), address_of(kind)
     columns = BY_KIND[address]
-    if not name:
-        show(server.rows(f"{address}/"), columns, output)
-        return
-    key = find(server, name)["uid"] if address == "workloads" else name
-    row = server.get(f"{address}/{key}/")
-    if address in PUTTABLE:
-        row = {"kind": KINDS[address][0], **row}
-    if output in (Format.JSON, Format.YAML):
-        show_one(row, output, list)
+    key = find(server, name)["uid"] if name and address == "workloads" else name
+    path = f"{address}/{key}/" if name else f"{address}/"
+    if output is Format.YAML:
+        typer.echo(server.manifests(path), nl=False)
+    elif not name:
+        show(server.rows(path), columns, output)
+    elif output is Format.JSON:
+        row = server.get(path)
+        named = {"kind": KINDS[address][0]} if address in PUTTABLE else {}
+        show_one({**named, **row}, output, list)
     else:
-        show([row], columns, output)
+        show([server.get(path)], columns, output)
 
 
 def apply(
@@ -123,19 +127,56 @@ def _target(document: dict[str, Any]) -> tuple[str, dict[str, Any], int | None]:
 
 
 def diff(file: File) -> None:
-    """Print what `gpuctl apply` of a file would change; exit code 1 where it would."""
+    """Print how a file differs from what stands; exit code 1 where it does.
+
+    Manifests are compared as `gpuctl get -o yaml` prints them.
+    """
     server, differs = connect(), False
     for document in read_documents(read_text(file), file):
-        if is_manifest(document):
-            words = _("Manifests are compared by `gpuctl apply --dry-run`.")
-            raise Failed(Exit.USAGE, words)
-        path, body, _version = _target(document)
-        lines = list(_differences(_standing(server, path), body, path))
+        path, before, after = _compared(server, document)
+        lines = list(_differences(before, after, path))
         differs = differs or bool(lines)
         for line in lines:
             typer.echo(line)
     if differs:
         raise Failed(Exit.ERROR)
+
+
+def _compared(
+    server: Server, document: dict[str, Any]
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return the address of a document's object, what stands there, and what the file says."""
+    if not is_manifest(document):
+        path, body, _version = _target(document)
+        return path, _standing(server, path), body
+    path = _address(server, document)
+    try:
+        standing = yaml.safe_load(server.manifests(path)) if path else {}
+    except Failed as failure:
+        if failure.code is not Exit.NOT_FOUND:
+            raise
+        standing = {}
+    before = without_version(standing) if standing else {}
+    return path or str(document["metadata"]["name"]), before, without_version(document)
+
+
+def _address(server: Server, manifest: dict[str, Any]) -> str:
+    """Return the address of a manifest's object; "" for work that is not there."""
+    kind, metadata = str(manifest.get("kind")), manifest.get("metadata") or {}
+    name, namespace = metadata.get("name"), metadata.get("namespace", "default")
+    if kind not in MANIFESTS or not name:
+        words = _("{kind} {name} cannot be compared; try `gpuctl apply --dry-run`.")
+        raise Failed(Exit.USAGE, words.format(kind=kind, name=name))
+    address = MANIFESTS[kind]
+    if address != "workloads":
+        inside = f"{namespace}/" if address == "local-queues" else ""
+        return f"{address}/{inside}{name}/"
+    try:
+        return f"{address}/{find(server, f'{namespace}/{name}')['uid']}/"
+    except Failed as failure:
+        if failure.code is not Exit.NOT_FOUND:
+            raise
+        return ""
 
 
 def _standing(server: Server, path: str) -> dict[str, Any]:

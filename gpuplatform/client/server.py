@@ -42,6 +42,11 @@ class Server:
         """Return what stands at ``path`` below ``/api/v1/``."""
         return self.ask("GET", path, parameters=parameters).json()
 
+    def manifests(self, path: str, **parameters: object) -> str:
+        """Return what stands at ``path`` as manifests in YAML."""
+        wanted = {"Accept": YAML}
+        return self.ask("GET", path, parameters=parameters, headers=wanted).text
+
     def rows(self, path: str, **parameters: object) -> Iterator[dict[str, Any]]:
         """Yield all rows of a list, page by page."""
         answer = self.get(path, **{"limit": PAGE, **parameters})

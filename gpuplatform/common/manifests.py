@@ -26,7 +26,12 @@ MAX_NODES = 500_000
 MAX_DIGITS = 30
 DEFAULT_NAMESPACE = "default"
 NAMESPACED = frozenset(
-    ("LocalQueue", "PodGroup", "Job", "Pod", "Deployment", "PyTorchJob", "RayJob", "Workload")
+    (
+        *("LocalQueue", "PodGroup", "Job", "Pod", "Deployment", "StatefulSet", "Workload"),
+        *("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "MPIJob", "TrainJob"),
+        *("RayJob", "RayCluster", "RayService", "JobSet", "LeaderWorkerSet", "AppWrapper"),
+        "SparkApplication",
+    )
 )
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
@@ -276,6 +281,14 @@ def _plain(text: str) -> Any:
     if _INTEGER.fullmatch(text):
         return _integer(text)
     return _number(text) if _FLOAT.fullmatch(text) else text
+
+
+def is_plain_text(text: str) -> bool:
+    """Return whether ``text`` without quotation marks is read as that text."""
+    try:
+        return isinstance(_plain(text), str)
+    except ValueError:
+        return False
 
 
 def _integer(text: str) -> int:

@@ -212,7 +212,7 @@ def csv_rows(
         response = HttpResponse(begin[0], content_type=CSV)
     else:
         parts = chain(begin, chunks)
-        sent = _one_by_one(parts) if is_async else parts
+        sent = one_by_one(parts) if is_async else parts
         # No other kind of body than any middleware takes; views say which kind of answer.
         response = cast("HttpResponse", StreamingHttpResponse(sent, content_type=CSV))
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
@@ -234,7 +234,7 @@ def _csv_chunks(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> It
         yield text.getvalue()
 
 
-async def _one_by_one(parts: Iterator[str]) -> AsyncIterator[str]:
+async def one_by_one(parts: Iterator[str]) -> AsyncIterator[str]:
     """Yield parts as a thread makes them."""
     following = sync_to_async(lambda: next(parts, None))
     while (part := await following()) is not None:

@@ -73,8 +73,11 @@ def _answer(report: ImportReport, path: str) -> Response:
     if not report.all_rejected:
         status = HTTPStatus.CREATED if report.created else HTTPStatus.OK
         return Response(report.as_json(), HTTPStatus.MULTI_STATUS if report.rejected else status)
-    forbidden = report.is_forbidden
-    status = HTTPStatus.FORBIDDEN if forbidden else HTTPStatus.UNPROCESSABLE_ENTITY
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    if report.is_forbidden:
+        status = HTTPStatus.FORBIDDEN
+    elif report.is_stale:
+        status = HTTPStatus.PRECONDITION_FAILED
     return Response(_refusal(report, status, path), status, content_type=CONTENT_TYPE)
 
 

@@ -13,12 +13,13 @@ from gpuplatform.common.diagnostics import Diagnostic, errors_of
 from gpuplatform.common.problems import Rejected
 from gpuplatform.doors import consequences, promises
 from gpuplatform.doors.intake import RANKS, Item, read_submission
-from gpuplatform.doors.replicas import already_there, surplus
+from gpuplatform.doors.replicas import already_there, standing, surplus
 from gpuplatform.doors.report import CREATED, UNCHANGED, ImportReport, ObjectResult
 from queues.access import Actor, actor_for
 from queues.models import User
 from queues.specs import ClusterQueueSpec
 from scheduling.loader import load_snapshot
+from scheduling.manifests.kueue import KIND as EXPORTED
 from scheduling.manifests.work import VOLCANO_DEFAULT
 from scheduling.routes import resolve_queue
 from scheduling.selectors.edits import standing_now
@@ -148,7 +149,10 @@ class _Import:
         spec, known = _with_default_queue(spec, item.diagnostics, world)
         if self.actor is not None:
             world = within_rights(spec, world, self.actor)
-        if uid := already_there(spec, self.actor):
+        is_exported = item.kind == EXPORTED
+        if uid := (
+            standing(spec, world, self.actor) if is_exported else already_there(spec, self.actor)
+        ):
             result.workloads.append(uid)
             result.tell(known)
             return

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from finops.manifests import read_litellm, read_opencost
+from finops.price_lists import KIND as PRICE_LIST
+from finops.price_lists import read_price_list
 from finops.specs import PriceSpec
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import UNREADABLE
 from gpuplatform.common.manifests import Document, load_documents
 from gpuplatform.common.problems import Rejected
 from queues.manifests import reader_for
+from queues.manifests.own import VERSION as OWN
 from queues.manifests.volcano import parents_of, read_queue
 from queues.specs import (
     ClusterQueueSpec,
@@ -21,6 +24,7 @@ from queues.specs import (
     LocalQueueSpec,
     NamespaceSpec,
     PriorityClassSpec,
+    TeamSpec,
     TopologySpec,
 )
 from scheduling import manifests as work
@@ -28,6 +32,7 @@ from scheduling.specs import CheckSpec, NodeSpec, WorkloadSpec
 
 # The order in which objects are kept: each may need those before it.
 RANKS: tuple[type, ...] = (
+    TeamSpec,
     NamespaceSpec,
     PriorityClassSpec,
     TopologySpec,
@@ -37,6 +42,7 @@ RANKS: tuple[type, ...] = (
     CheckSpec,
     ClusterQueueSpec,
     LocalQueueSpec,
+    CheckSpec,
     PriceSpec,
     WorkloadSpec,
 )
@@ -100,6 +106,8 @@ def _read(document: Document, parents: frozenset[str]) -> Item:
         reading = read_queue(document, parents)
     elif reader is not None:
         reading = reader(document)
+    elif (document.api_version, document.kind) == (OWN, PRICE_LIST):
+        reading = read_price_list(document)
     else:
         return _read_prices(document)
     return Item(document, document.kind, reading.specs, reading.diagnostics)

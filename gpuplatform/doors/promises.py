@@ -16,6 +16,7 @@ from queues.access import Actor
 from queues.descriptions import describe_cluster_queue
 from queues.manifests import volcano
 from queues.manifests.kueue import check_names
+from queues.manifests.reading import VERSION_NOTE
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -34,6 +35,7 @@ from queues.specs import (
     LocalQueueSpec,
     NamespaceSpec,
     PriorityClassSpec,
+    TeamSpec,
     TopologySpec,
 )
 from scheduling import checking
@@ -48,6 +50,7 @@ REASON = "manifest"
 def version_of(spec: Any) -> int:
     """Return the version of the object that ``spec`` is about; 0 where there is none."""
     lookups: Mapping[type, tuple[Any, tuple[str, ...]]] = {
+        TeamSpec: (Team, ("name",)),
         NamespaceSpec: (Namespace, ("name",)),
         PriorityClassSpec: (PriorityClass, ("kind", "name")),
         TopologySpec: (Topology, ("name",)),
@@ -66,10 +69,11 @@ def version_of(spec: Any) -> int:
 def keep(item: Item, user: User | None, reason: str = "") -> str:
     """Save the specs of ``item`` in order; return the action on the last, which it is about.
 
-    What a Volcano Queue takes for granted is made only where it is missing.
+    What a Volcano Queue takes for granted is made only where it is missing. A document that was
+    exported alone says which version it shows, and changes no later one.
 
     Raises:
-        Rejected: a rule is broken; the caller undoes what was saved.
+        Rejected: a rule is broken, or the version is old; the caller undoes what was saved.
     """
     if item.specs and isinstance(item.specs[0], PriceSpec):
         return _keep_prices(item.specs, user, reason or REASON)
@@ -78,8 +82,9 @@ def keep(item: Item, user: User | None, reason: str = "") -> str:
         before = version_of(spec)
         if spec in volcano.IMPLIED and before:
             continue
+        seen = _seen_version(item) if before and spec is item.specs[-1] else None
         asked = _asked_of(spec)
-        _save(spec, user, reason or REASON)
+        _save(spec, user, reason or REASON, seen)
         _follow_checks(spec, asked, user, reason or REASON)
         after = version_of(spec)
         action = CREATED if not before else CHANGED if after != before else UNCHANGED
@@ -137,8 +142,17 @@ def _keep_prices(specs: list[PriceSpec], user: User | None, reason: str) -> str:
     return CREATED if Price.objects.count() > before else UNCHANGED
 
 
-def _save(spec: Any, user: User | None, reason: str) -> None:
+def _seen_version(item: Item) -> int | None:
+    """Return the version that the document was exported at; None where it does not say."""
+    notes = item.document.body.get("metadata", {}).get("annotations") or {}
+    text = str(notes.get(VERSION_NOTE, "")) if isinstance(notes, Mapping) else ""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= len("999999999")
+    return int(text) if is_number else None
+
+
+def _save(spec: Any, user: User | None, reason: str, seen: int | None) -> None:
     saves: Mapping[type, Any] = {
+        TeamSpec: queues.save_team,
         NamespaceSpec: queues.save_namespace,
         PriorityClassSpec: queues.save_priority_class,
         TopologySpec: queues.save_topology,
@@ -147,9 +161,9 @@ def _save(spec: Any, user: User | None, reason: str) -> None:
         ClusterQueueSpec: queues.save_cluster_queue,
         LocalQueueSpec: queues.save_local_queue,
         NodeSpec: scheduling.save_node,
-        CheckSpec: checking.save_kind,
+        CheckSpec: checking.save_named,
     }
-    saves[type(spec)](spec, actor=user, reason=reason)
+    saves[type(spec)](spec, actor=user, reason=reason, if_version=seen)
 
 
 def may_keep(item: Item, actor: Actor | None) -> bool:
@@ -177,7 +191,7 @@ def settle_owner(item: Item) -> None:
 
 def _owned(item: Item, spec: NamespaceSpec | ClusterQueueSpec) -> Any:
     team = spec.team
-    if team is not None and not Team.objects.filter(name=team).exists():
+    if team and not Team.objects.filter(name=team).exists():
         _say(item, "TEAM_NOT_FOUND", team=team[:63])
         return replace(spec, team=None)
     if team is not None or isinstance(spec, NamespaceSpec):

@@ -1,17 +1,21 @@
-"""Replicas of a Deployment that is sent again: which of them are live already, which too many."""
+"""Work that is sent again: whether it is live already, and which replicas are too many."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from django.db.models import QuerySet
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
 from queues.access import Actor, visible
+from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
 from scheduling.models import Workload
+from scheduling.rules import resolved
 from scheduling.specs import WorkloadSpec
+from scheduling.world import World
 
-DEPLOYMENT = "Deployment"
+SCALED = ("Deployment", "LeaderWorkerSet")  # each replica is a workload of its own
 NAMED = 10  # names of surplus replicas that an answer lists
 
 
@@ -29,14 +33,31 @@ def already_there(spec: WorkloadSpec, actor: Actor | None) -> str:
     return str(row.uid)
 
 
+def standing(spec: WorkloadSpec, world: World, actor: Actor | None) -> str:
+    """Return the id of a live workload that asks for exactly this, or "".
+
+    Of work that was exported, everything counts, and not only the document it came from.
+    """
+    rows = _live(spec.namespace, spec.kind).filter(name=spec.name).prefetch_related("pod_sets")
+    row = (rows if actor is None else visible(rows, actor)).first()
+    asked = resolved(spec, world)
+    usual = Workload._meta.get_field("grace_s").default  # noqa: SLF001
+    asked = replace(
+        asked,
+        priority=world.priority_for(spec),
+        grace_s=usual if spec.grace_s is None else spec.grace_s,
+    )
+    return "" if row is None or describe_workload(row) != asked else str(row.uid)
+
+
 def surplus(document: Document, asked: int, actor: Actor | None) -> list[Diagnostic]:
     """Return a warning where more replicas are live than ``asked``; it cancels none of them.
 
     ``actor`` None is the system; anybody else hears of workloads that they may see.
     """
-    if document.kind != DEPLOYMENT:
+    if document.kind not in SCALED:
         return []
-    rows = _live(document.namespace, DEPLOYMENT).filter(name__startswith=f"{document.name}-")
+    rows = _live(document.namespace, document.kind).filter(name__startswith=f"{document.name}-")
     seen = rows if actor is None else visible(rows, actor)
     numbered = ((_number(row, document.name), row) for row in seen.only("name", "template"))
     extra = sorted((number, row.name) for number, row in numbered if number >= asked)
@@ -55,7 +76,7 @@ def _live(namespace: str, kind: str) -> QuerySet[Workload]:
 def _one(kind: str, template: object) -> object:
     """Return the document as far as it describes one replica."""
     spec = template.get("spec") if isinstance(template, Mapping) else None
-    if kind != DEPLOYMENT or not isinstance(template, Mapping) or not isinstance(spec, Mapping):
+    if kind not in SCALED or not isinstance(template, Mapping) or not isinstance(spec, Mapping):
         return template
     return {**template, "spec": {key: spec[key] for key in spec if key != "replicas"}}
 

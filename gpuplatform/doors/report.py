@@ -95,6 +95,12 @@ class ImportReport:
         return bool(codes) and all(found and found <= OF_RIGHTS for found in codes)
 
     @property
+    def is_stale(self) -> bool:
+        """Return whether every refusal is about a version that is old."""
+        codes = [{d.code for d in r.diagnostics if d.is_error} for r in self.rejected]
+        return bool(codes) and all(found == {"stale"} for found in codes)
+
+    @property
     def created(self) -> bool:
         """Return whether any object is new."""
         return any(result.action == CREATED for result in self.results)

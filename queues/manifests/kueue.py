@@ -18,6 +18,7 @@ from queues.choices import (
     FlavorSearch,
     PlacementPolicy,
     QueueingStrategy,
+    QuotaSource,
     ReclaimTo,
     ReclaimWithinCohort,
     StopPolicy,
@@ -25,6 +26,7 @@ from queues.choices import (
     WithinClusterQueue,
 )
 from queues.manifests.reading import (
+    carried_note,
     carry,
     fair_weight,
     flag_note,
@@ -68,6 +70,12 @@ YIELDS_TO_OWN = "gpuplatform.io/minimum-runtime-yields-to-own"
 PRIORITY_FIRST = "gpuplatform.io/priority-first"
 PLACEMENT_POLICY = "gpuplatform.io/placement-policy"
 PLAIN, STRATEGY = "admissionChecks", "admissionChecksStrategy"
+QUOTA_SOURCE = "gpuplatform.io/quota-source"
+RECLAIMABLE = "gpuplatform.io/reclaimable"
+OTHER_FIELDS = "gpuplatform.io/volcano-fields"  # JSON: what a Volcano Queue said, kept for it
+# What Kueue would act on and we do not.
+CARRIED = ("concurrentAdmissionPolicy",)
+VOLCANO_CARRIED = ("priority", "dequeueStrategy", "affinity", "type", "extendClusters")
 
 
 # ---- kinds of nodes --------------------------------------------------------------------------
@@ -176,6 +184,9 @@ def read_cohort(document: Document) -> Reading:
             fair_weight=fair_weight(spec),
             fairness=note(fields).choice(FAIRNESS, Fairness.values, Fairness.NONE),
             reclaim_to=note(fields).choice(RECLAIM_TO, ReclaimTo.values, ReclaimTo.QUOTA),
+            quota_source=note(fields).choice(
+                QUOTA_SOURCE, QuotaSource.values, QuotaSource.DECLARED
+            ),
         )
     )
     spec.close()
@@ -206,13 +217,14 @@ def read_cluster_queue(document: Document) -> Reading:
             fair_weight=fair_weight(spec),
             namespace_selector=mapping_or_none(spec, "namespaceSelector"),
             preemption=_preemption(spec.child("preemption")),
+            reclaimable=flag_note(fields, RECLAIMABLE, default=True),
             undeclared=spec.choice("quotaCheckStrategy", Undeclared.values, Undeclared.BLOCK),
             fungibility=_fungibility(spec.child("flavorFungibility")),
             minimum_runtime_s=seconds_note(fields, MINIMUM_RUNTIME),
             yields_to_own=flag_note(fields, YIELDS_TO_OWN),
             admission_order=_order(spec.child("admissionScope")),
             priority_first=flag_note(fields, PRIORITY_FIRST),
-            carried=_carried(spec),
+            carried=_carried(spec) | carried_note(fields, OTHER_FIELDS, VOLCANO_CARRIED),
         )
     )
     spec.close()

@@ -1,14 +1,16 @@
 """What the readers of promises share: the frame of a document, weights, choices, JSON parts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gpuplatform.common.fields import INT32_MAX, Fields
-from gpuplatform.common.manifests import Document, Reading
+from gpuplatform.common.manifests import Document, Reading, parse_json
+from gpuplatform.common.problems import Rejected
 from gpuplatform.common.quantities import parse_quantity
 
 TEAM_LABEL = "gpuplatform.io/team"
+VERSION_NOTE = "gpuplatform.io/version"  # which version of the object an export shows
 # Written by the cluster or by tools; they promise nothing.
 BOOKKEEPING = (
     "name",
@@ -41,8 +43,12 @@ def open_document(document: Document, reading: Reading) -> Fields:
 
 
 def owner(fields: Fields) -> str | None:
-    """Return the team that the label names, or None: a manifest leaves the owner as it is."""
-    return fields.child("metadata").labels("labels").get(TEAM_LABEL)
+    """Return the team that an annotation or a label names; "" is nobody.
+
+    None: the manifest does not say, and leaves the owner as it is.
+    """
+    labels = fields.child("metadata").labels("labels")
+    return note(fields).text(TEAM_LABEL) if TEAM_LABEL in note(fields) else labels.get(TEAM_LABEL)
 
 
 def note(fields: Fields) -> Fields:
@@ -50,9 +56,28 @@ def note(fields: Fields) -> Fields:
     return fields.child("metadata").child("annotations")
 
 
-def flag_note(fields: Fields, key: str) -> bool:
-    """Return whether an annotation says ``true``."""
-    return note(fields).choice(key, ("true", "false"), "false") == "true"
+def flag_note(fields: Fields, key: str, *, default: bool = False) -> bool:
+    """Return whether an annotation says ``true``; ``default`` where it is absent."""
+    usual = "true" if default else "false"
+    return note(fields).choice(key, ("true", "false"), usual) == "true"
+
+
+def carried_note(fields: Fields, key: str, known: Collection[str]) -> dict[str, Any]:
+    """Return the ``known`` fields of an annotation in JSON that are kept but not acted on."""
+    text = note(fields).text(key)
+    if not text:
+        return {}
+    try:
+        found = parse_json(text)
+    except (ValueError, Rejected):
+        found = None
+    if not isinstance(found, dict) or not set(found) <= set(known):
+        allowed = ", ".join(known)
+        note(fields).report("BAD_VALUE", key, value=text[:64], allowed=allowed)
+        return {}
+    for name in found:
+        note(fields).report("FIELD_NOT_HONOURED", key, field=name)
+    return found
 
 
 def seconds_note(fields: Fields, key: str) -> int:

@@ -1,20 +1,24 @@
-"""Kubernetes documents to nodes and workloads. The kinds and how they join gangs stand here."""
+"""Documents to nodes, workloads and admission checks: which kinds, and how they join gangs."""
 
 from collections.abc import Callable
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
-from scheduling.manifests.annotations import group_of
+from scheduling.manifests.annotations import COSCHEDULED, group_of
 from scheduling.manifests.checks import read_check
 from scheduling.manifests.core import read_deployment, read_job, read_node, read_pod
-from scheduling.manifests.operators import read_pytorch_job, read_ray_job
+from scheduling.manifests.kueue import read_workload
+from scheduling.manifests.operators import READERS as RAY
 from scheduling.manifests.part import Part
+from scheduling.manifests.sets import READERS as SETS
+from scheduling.manifests.spark import READERS as SPARK
+from scheduling.manifests.training import READERS as TRAINING
 from scheduling.manifests.volcano import read_pod_group, read_volcano_job
 from scheduling.specs import WorkloadSpec
 
 __all__ = ["READERS", "Part", "read", "reads"]
 
-POD_GROUP = ("scheduling.volcano.sh", "PodGroup")
+POD_GROUPS = (("scheduling.volcano.sh", "PodGroup"), ("scheduling.x-k8s.io", "PodGroup"))
 READERS: dict[tuple[str, str], Callable[[Part], None]] = {
     ("", "Node"): read_node,
     ("", "Pod"): read_pod,
@@ -22,8 +26,11 @@ READERS: dict[tuple[str, str], Callable[[Part], None]] = {
     ("apps", "Deployment"): read_deployment,
     ("batch", "Job"): read_job,
     ("batch.volcano.sh", "Job"): read_volcano_job,
-    ("kubeflow.org", "PyTorchJob"): read_pytorch_job,
-    ("ray.io", "RayJob"): read_ray_job,
+    ("kueue.x-k8s.io", "Workload"): read_workload,
+    **RAY,
+    **SETS,
+    **SPARK,
+    **TRAINING,
 }
 # Misspellings of the group annotation that people copy from one another (G8).
 NEARLY_GROUP = ("scheduling.volcano.sh/pod-group-name", "scheduling.k8s.io/pod-group-name")
@@ -37,7 +44,7 @@ def kind_of(document: Document) -> tuple[str, str]:
 
 def reads(document: Document) -> bool:
     """Return whether this room reads the document."""
-    return kind_of(document) in READERS or kind_of(document) == POD_GROUP
+    return kind_of(document) in READERS or kind_of(document) in POD_GROUPS
 
 
 def read(documents: list[Document]) -> list[Part]:
@@ -48,7 +55,7 @@ def read(documents: list[Document]) -> list[Part]:
         if reader is not None:
             reader(part)
     for part in parts:
-        if kind_of(part.document) == POD_GROUP:
+        if kind_of(part.document) in POD_GROUPS:
             _read_group(part, parts)
     for part in parts:
         part.diagnostics = _once(part.diagnostics)
@@ -91,9 +98,16 @@ def _joins(part: Part, group: Part) -> bool:
     return kind_of(part.document)[1] in ("Pod", "Deployment", "Job") and any(
         isinstance(spec, WorkloadSpec)
         and spec.namespace == group.document.namespace
-        and group_of(spec.annotations) == group.document.name
+        and _group_named(spec, group) == group.document.name
         for spec in part.specs
     )
+
+
+def _group_named(spec: WorkloadSpec, group: Part) -> str:
+    """Return the group that a pod joins: Volcano has an annotation, scheduler plugins a label."""
+    if kind_of(group.document) == POD_GROUPS[0]:
+        return group_of(spec.annotations)
+    return str(spec.labels.get(COSCHEDULED, ""))
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

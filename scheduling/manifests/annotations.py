@@ -25,6 +25,7 @@ GATES = f"{KUEUE}/admission-gated-by"
 GROUP = f"{KUEUE}/podset-group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+COSCHEDULED = "scheduling.x-k8s.io/pod-group"  # a label
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 DURATION = "gpuplatform.io/expected-duration-seconds"
 CHECKPOINT = "gpuplatform.io/checkpoint-interval-seconds"
@@ -54,6 +55,7 @@ READ = frozenset(
         GROUP,
         PREEMPTABLE,
         VOLCANO_QUEUE,
+        COSCHEDULED,
         *GROUP_NAMES,
     )
 )

@@ -1,34 +1,61 @@
-"""Kueue's AdmissionCheck: a question that is asked of admitted work before it starts."""
+"""Kueue's AdmissionCheck: who answers, and work of which queues is asked about.
 
+What no controller of ours answers, people do. Kueue lets queues name their checks; here a check
+names its queues, in an annotation. What a manifest leaves out stays as it is.
+"""
+
+from gpuplatform.common.fields import KEPT, Fields
+from gpuplatform.common.manifests import parse_json
+from gpuplatform.common.problems import Rejected
 from scheduling.checks import KINDS, MANUAL
 from scheduling.manifests.part import Part
 from scheduling.specs import CheckSpec
 
-OURS = "gpuplatform.io/"  # before a kind of check that somebody here answers
+CONTROLLER = "gpuplatform.io/"
+QUEUES = "gpuplatform.io/queues"
+PARAMETERS = "gpuplatform.io/parameters"
+DESCRIPTION = "gpuplatform.io/description"
 
 
 def read_check(part: Part) -> None:
-    """Read an AdmissionCheck; what no controller of ours answers, people do.
-
-    Which queues ask it stands in the queues.
-    """
+    """Read an AdmissionCheck."""
     fields = part.fields()
-    fields.accept("apiVersion", "kind", "status")
-    meta = fields.child("metadata", required=True)
-    if not part.document.name:
-        meta.report("REQUIRED", "name")
-    spec = fields.child("spec", required=True)
+    fields.accept("apiVersion", "kind", "metadata", "status")
+    metadata = fields.child("metadata", required=True)
+    metadata.text("name", required=True)
+    notes, spec = metadata.child("annotations"), fields.child("spec", required=True)
     controller = spec.text("controllerName", required=True)
-    kind = controller.removeprefix(OURS)
-    if controller == kind or kind not in KINDS:
+    kind = controller.removeprefix(CONTROLLER)
+    if controller and (kind == controller or kind not in KINDS):
         kind = MANUAL
         part.report(
             "CHECK_BY_PEOPLE",
             "spec.controllerName",
-            controller=controller[:64],
+            controller=controller[:KEPT],
             check=part.document.name,
         )
+    queues = [name.strip() for name in notes.text(QUEUES).split(",")]
     spec.accept("parameters", "retryDelayMinutes")
     spec.close()
     fields.close()
-    part.specs.append(CheckSpec(part.document.name, kind))
+    part.specs.append(
+        CheckSpec(
+            part.document.name,
+            kind,
+            tuple(dict.fromkeys(name for name in queues if name)),
+            _parameters(notes),
+            notes.text(DESCRIPTION),
+        )
+    )
+
+
+def _parameters(notes: Fields) -> dict[str, object]:
+    text = notes.text(PARAMETERS)
+    try:
+        found = parse_json(text) if text else {}
+    except (ValueError, Rejected):
+        found = None
+    if isinstance(found, dict):
+        return found
+    notes.report("BAD_VALUE", PARAMETERS, value=text[:KEPT], allowed="a JSON object")
+    return {}

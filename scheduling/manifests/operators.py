@@ -1,5 +1,6 @@
-"""Kinds of the training and Ray operators: PyTorchJob (kubeflow) and RayJob."""
+"""Kinds of Ray's operator: RayJob, RayCluster, RayService (``admission.md`` 4.2)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from gpuplatform.common.fields import Fields
@@ -12,67 +13,50 @@ from scheduling.specs import PodSetSpec, SubgroupSpec
 SUBMITTER = {"cpu": 500, "memory": 200 * 2**20}  # what Ray's operator gives its submitter pod
 
 
-def read_pytorch_job(part: Part) -> None:
-    """Read a PyTorchJob: one pod set per replica type, master first."""
+def read_ray_job(part: Part) -> None:
+    """Read a RayJob: a head, the worker groups, and the submitter pod without GPU."""
     work = begin(part)
     spec = work.fields.child("spec", required=True)
-    types = spec.child("pytorchReplicaSpecs", required=True)
-    for name in ("Master", "Worker"):
-        if name in types:
-            _replicas(work, types.child(name), name.lower())
-    types.close()
-    _run_policy(work, spec.child("runPolicy"))
-    spec.accept("nprocPerNode")
-    spec.not_honoured("elasticPolicy")
+    _cluster(work, spec.child("rayClusterSpec", required=True))
+    _submitter(work, spec)
+    _job_fields(work, spec)
+    work.fields.close()
+    part.specs.append(work.spec())
+
+
+def read_ray_cluster(part: Part) -> None:
+    """Read a RayCluster: a head and the worker groups, until somebody ends it."""
+    work = begin(part)
+    _cluster(work, work.fields.child("spec", required=True))
+    work.fields.close()
+    part.specs.append(work.spec())
+
+
+def read_ray_service(part: Part) -> None:
+    """Read a RayService: the cluster that serves."""
+    work = begin(part)
+    spec = work.fields.child("spec", required=True)
+    _cluster(work, spec.child("rayClusterConfig", required=True))
+    spec.accept("serveConfigV2", "serveService", "excludeHeadPodFromServeSvc")
+    spec.accept("serviceUnhealthySecondThreshold", "deploymentUnhealthySecondThreshold")
+    spec.not_honoured("upgradeStrategy", "rayClusterDeletionDelaySeconds")
     spec.close()
     work.fields.close()
     part.specs.append(work.spec())
 
 
-def _replicas(work: Work, row: Fields, name: str) -> None:
-    count = row.integer("replicas", 1, maximum=MOST_PODS)
-    shape = read_template(row.child("template", required=True))
-    row.accept("restartPolicy")
-    row.close()
-    work.shapes.append(shape)
-    if count:
-        work.pod_sets.append(shape.as_pod_set(name, count))
-
-
-def _run_policy(work: Work, policy: Fields) -> None:
-    scheduling = policy.child("schedulingPolicy")
-    work.min_member = scheduling.integer("minAvailable")
-    work.own_priority_class = scheduling.text("priorityClass")
-    work.volcano_queue = scheduling.text("queue")
-    scheduling.not_honoured("minResources", "scheduleTimeoutSeconds")
-    scheduling.close()
-    work.max_retries = policy.integer("backoffLimit")
-    work.max_execution_time_s = policy.integer("activeDeadlineSeconds")
-    policy.accept("cleanPodPolicy", "ttlSecondsAfterFinished", "suspend")
-    policy.not_honoured("managedBy")
-    policy.close()
-
-
-def read_ray_job(part: Part) -> None:
-    """Read a RayJob: a head, the worker groups, and the submitter pod without GPU."""
-    work = begin(part)
-    spec = work.fields.child("spec", required=True)
-    cluster = spec.child("rayClusterSpec", required=True)
+def _cluster(work: Work, cluster: Fields) -> None:
     head = cluster.child("headGroupSpec", required=True)
     head.accept("rayStartParams", "serviceType", "enableIngress", "headService")
     _group(work, head, "head", 1)
     scales = cluster.raw("enableInTreeAutoscaling") is True
     for row in cluster.children("workerGroupSpecs"):
         _worker_group(work, row, scales=scales)
-    cluster.accept("rayVersion")
+    cluster.accept("rayVersion", "headServiceAnnotations", "suspend")
     cluster.not_honoured(
         "enableInTreeAutoscaling", "autoscalerOptions", "gcsFaultToleranceOptions"
     )
     cluster.close()
-    _submitter(work, spec)
-    _job_fields(work, spec)
-    work.fields.close()
-    part.specs.append(work.spec())
 
 
 def _worker_group(work: Work, row: Fields, *, scales: bool) -> None:
@@ -131,3 +115,10 @@ def _job_fields(work: Work, spec: Fields) -> None:
     spec.accept("entrypointNumCpus", "entrypointNumGpus")
     spec.not_honoured("clusterSelector", "deletionStrategy", "managedBy")
     spec.close()
+
+
+READERS: dict[tuple[str, str], Callable[[Part], None]] = {
+    ("ray.io", "RayJob"): read_ray_job,
+    ("ray.io", "RayCluster"): read_ray_cluster,
+    ("ray.io", "RayService"): read_ray_service,
+}

@@ -60,3 +60,25 @@ def _note_twice(policy: Fields, keys: list[str], seen: set[str]) -> None:
         if key in seen:
             policy.report("POLICY_TWICE", "event", event=key[:64])
         seen.add(key)
+
+
+def read_stored(fields: Fields) -> list[dict[str, Any]]:
+    """Return policies that were exported as they are stored."""
+    found = [_stored(row) for row in fields.children("policies")]
+    return [policy.as_json() for policy in found if policy is not None]
+
+
+def _stored(row: Fields) -> Policy | None:
+    names, action = row.texts("events"), row.text("action")
+    code, pod_set = row.integer("exit_code", maximum=MOST_CODE), row.text("pod_set")
+    row.close()
+    for event in (name for name in names if name not in EVENTS):
+        row.report("POLICY_EVENT", "events", event=event[:64], allowed=", ".join(EVENTS))
+        return None
+    if action not in ACTIONS:
+        row.report("POLICY_ACTION", "action", action=action[:64], allowed=", ".join(ACTIONS))
+        return None
+    if bool(names) == (code is not None):
+        row.report("POLICY_EVENT_OR_CODE")
+        return None
+    return Policy(Action(action), tuple(Event(name) for name in names), code, pod_set)

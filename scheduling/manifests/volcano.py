@@ -172,7 +172,8 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     only looked at.
     """
     work = begin(part)
-    work.is_volcano = True
+    work.is_volcano = part.document.api_version.startswith("scheduling.volcano.sh/")
+    work.member_queue = next((member.queue for member in members if member.queue), "")
     spec = work.fields.child("spec", required=True)
     least = spec.integer("minMember", 0, maximum=MOST_PODS) or 0
     work.min_member = least or None
@@ -188,6 +189,7 @@ def read_pod_group(part: Part, members: list[WorkloadSpec], *, owned_elsewhere: 
     pod_sets = _members([_in_parts(member, policies) for member in members])
     pod_sets = pod_sets or [_parted(p, {}, policies) for p in _announced(declared, least)]
     work.pod_sets = _together(pod_sets, topology, "podgroup")
+    spec.not_honoured("scheduleTimeoutSeconds")
     spec.close()
     work.fields.close()
     _check_members(part, members, declared, least)

@@ -19,7 +19,8 @@ class Work:
     """A workload on its way from a document to a spec.
 
     ``volcano_queue`` is a queue that a Volcano kind names in its own field;
-    ``own_priority_class`` one that the kind has a field for.
+    ``own_priority_class`` one that the kind has a field for; ``member_queue`` is the queue of a
+    group's pods, where the group itself names none.
     """
 
     part: Part
@@ -28,6 +29,7 @@ class Work:
     shapes: list[PodShape] = field(default_factory=list)
     volcano_queue: str = ""
     own_priority_class: str = ""
+    member_queue: str = ""
     is_volcano: bool = False
     min_member: int | None = None
     role_minima: dict[str, int] = field(default_factory=dict)
@@ -84,6 +86,8 @@ class Work:
         """Return the queue that is charged, and the one that only bounds (``decisions.md`` 5)."""
         local = str(labels.get(words.QUEUE_NAME) or notes.get(words.QUEUE_NAME) or "")
         volcano = self.volcano_queue or self._noted_volcano_queue(notes)
+        if not self.is_volcano:
+            local = local or self.member_queue
         if local:
             return local, volcano
         if not volcano and self._uses_volcano():

@@ -35,6 +35,21 @@ LENDER = {"queue": "the borrower is told whose quota it holds"}
 HOLDER = {"queue": "why pending: which queues of the cohort hold what is asked for"}
 
 
+MANIFESTS = {  # below ``/api/v1/``
+    f"{name}{one}"
+    for name, key in {
+        "teams": "<name>",
+        "cohorts": "<name>",
+        "cluster-queues": "<name>",
+        "local-queues": "<namespace>/<name>",
+        "flavors": "<name>",
+        "topologies": "<name>",
+        "admission-checks": "<name>",
+        "nodes": "<name>",
+        "workloads": "<uid>",
+    }.items()
+    for one in ("", f"/{key}")
+}
 CONVERTER = re.compile(r"<\w+:")
 
 OWN_TOKEN = {"shown": "a token of one's own says which team it is limited to"}
@@ -61,6 +76,11 @@ class Door:
     def is_rest(self) -> bool:
         """Return whether programs come here, with tokens."""
         return self.path.startswith("/api/")
+
+    @property
+    def is_manifest(self) -> bool:
+        """Return whether it answers with manifests, too."""
+        return self.is_rest and self.route.removeprefix("api/v1/").rstrip("/") in MANIFESTS
 
     @property
     def is_money(self) -> bool:

@@ -47,6 +47,8 @@ def answers(browser: Callable[..., Client], program: Callable[[str], Client]) ->
         yield "page", client.get(door.path)
         if door.is_rest and who != "anonymous":
             yield "token", program(who).get(door.path)
+        if door.is_manifest and who != "anonymous":
+            yield "yaml", program(who).get(address(door, format="yaml"))
         if not door.is_rest:
             yield "csv", client.get(address(door, format="csv"))
             yield "json", client.get(address(door, format="json"))
@@ -57,6 +59,8 @@ def answers(browser: Callable[..., Client], program: Callable[[str], Client]) ->
 
 def is_right_file(door: Door, form: str, response: Any) -> bool:
     kind = response["Content-Type"]
+    if form == "yaml":
+        return kind == "application/yaml"
     if not door.files or form not in {"csv", "json"}:
         return True
     if form == "json":

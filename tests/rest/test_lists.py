@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from django.test import Client
 
 from tests.scheduling.loop.world import nodes, queue, work
@@ -47,6 +48,25 @@ def test_a_list_is_sorted_through_all_its_pages(
         answer = get(following)
         found += names(answer)
     assert "".join(found) == expected
+
+
+def test_a_list_as_manifests_has_all_rows_of_the_filter(get: Callable[..., Any]) -> None:
+    answer = get(f"{WORKLOADS}?format=yaml&ordering=name&limit=1")
+    assert answer["Content-Type"] == "application/yaml"
+    documents = list(yaml.safe_load_all(b"".join(answer)))
+    assert [(one["kind"], one["metadata"]["name"]) for one in documents] == [
+        ("Workload", name) for name in "abcd"
+    ]
+
+
+def test_one_object_as_a_manifest_says_which_version_it_shows(get: Callable[..., Any]) -> None:
+    path = "/api/v1/cluster-queues/cq-datos/"
+    answer = get(path, Accept="application/yaml")
+    (document,) = yaml.safe_load_all(b"".join(answer))
+    assert document["metadata"]["annotations"] == {"gpuplatform.io/version": "1"}
+    assert document["spec"]["resourceGroups"][0]["coveredResources"] == ["nvidia.com/gpu"]
+    assert get("/api/v1/cluster-queues/cq-ia/", Accept="application/yaml").status_code == 404
+    assert get("/api/v1/alerts/?format=yaml").status_code == 400
 
 
 def test_only_the_fields_that_are_wanted_come(get: Callable[..., Any]) -> None:
