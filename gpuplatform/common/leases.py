@@ -43,19 +43,17 @@ def unique_holder() -> str:
 
 def acquire(name: str, holder: str, seconds: int) -> Held | None:
     """Take the lease if it is free, expired or already the holder's; None if it is not."""
-    Lease.objects.get_or_create(name=name)
     now = timezone.now()
     # A lease that ends later than any could was taken before the clock was set back.
     sane = Q(until__gte=now, until__lte=now + MOST)
     takeable = Q(holder="") | Q(holder=holder) | ~sane
     with transaction.atomic():
-        taken = Lease.objects.filter(takeable, name=name).update(
-            holder=holder, until=now + timedelta(seconds=seconds), fence=F("fence") + 1
-        )
-        if not taken:
-            return None
-        fence = Lease.objects.values_list("fence", flat=True).get(name=name)
-    return Held(name, holder, fence, seconds)
+        mine = {"holder": holder, "until": now + timedelta(seconds=seconds)}
+        if Lease.objects.filter(takeable, name=name).update(**mine, fence=F("fence") + 1):
+            fence = Lease.objects.values_list("fence", flat=True).get(name=name)
+            return Held(name, holder, fence, seconds)
+    _row, is_new = Lease.objects.get_or_create(name=name)
+    return acquire(name, holder, seconds) if is_new else None  # nobody had it before
 
 
 def release(held: Held) -> None:
