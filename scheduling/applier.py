@@ -264,7 +264,7 @@ class _Application:
         if face is None:
             return None
         right = decision.right
-        facts = {"right": right.value if right else "", "gpus": face.gpus}
+        facts: dict[str, Any] = {"right": right.value if right else "", "gpus": face.gpus}
         facts |= {**lines.lost_by(decision), **lines.goes_to(decision)}
         return Eviction(face, decision.reason, facts, preemptor.uid if preemptor else None)
 

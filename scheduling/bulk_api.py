@@ -31,7 +31,7 @@ FIELD, NOBODY = "workloads", UUID(int=0)
 class WorkloadsInput(serializers.Serializer[Any]):
     """Workloads as a client submits many of them."""
 
-    workloads = WorkloadInput(many=True, max_length=MOST)
+    workloads = WorkloadInput(many=True, max_length=MOST)  # type: ignore[call-arg]  # of the list
 
 
 class WorkloadAnswer(serializers.Serializer[Any]):

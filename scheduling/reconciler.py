@@ -81,17 +81,19 @@ def reconcile(
     if settings.CLUSTER_BACKEND == "external":
         agents.note_silence(now)
     look = _look(now)
-    news = {s.admission for s in look.sightings if _is_news(look.rows[s.admission], s, look)}
+    told = [s for s in look.sightings if _is_news(look.rows[s.admission], s, look)]
+    news, plain = set[int](), set[int]()
+    for seen in told:
+        (plain if _is_plain(look.rows[seen.admission], seen) else news).add(seen.admission)
     doubtful = {*_on_lost_nodes(look), *upkeep.due(look.held, now)}
-    if not (news or doubtful):
+    if not (told or doubtful):
         return ReconcileReport(look_again_at=upkeep.look_again_at(look.held, now))
     holder = holder or leases.unique_holder()
     with leases.transaction_under(leases.CYCLE, holder, settings.CYCLE_LEASE_S) as lease:
         if lease is None:
             return ReconcileReport(ran=False)
-        plain = {s.admission for s in look.sightings if _is_plain(look.rows[s.admission], s)}
-        rows = {pk: look.rows[pk] for pk in sorted((news & plain) - doubtful)}
-        rows |= _still(look.rows, (news | doubtful) - rows.keys())
+        rows = {pk: look.rows[pk] for pk in sorted(plain - news - doubtful)}
+        rows |= _still(look.rows, news | doubtful)
         return _note(look, rows, now, kept if kept and kept.follows() else None)
 
 

@@ -18,6 +18,7 @@ from scheduling.bench.scratch import scratch_database
 from scheduling.bench.spent import Spent
 from scheduling.bulk import MOST
 from scheduling.bulk_api import WorkloadsBulkView
+from scheduling.engine.machines import GPU
 from scheduling.models import Workload
 
 QUEUES, NODES, GPUS, GOAL = 100, 100, 8, 3_000.0
@@ -56,7 +57,7 @@ def _item(call: int, i: int) -> dict[str, object]:
         "priority": 0,
         "expected_duration_s": 60,
         "pod_sets": [
-            {"name": "main", "count": 1 + i % 4, "requests": {worlds.GPU: 1 + i % 8}},
+            {"name": "main", "count": 1 + i % 4, "requests": {GPU: 1 + i % 8}},
         ],
     }
 

@@ -20,6 +20,7 @@ from scheduling.bench.registry import Bench
 from scheduling.bench.report import Goal, Report
 from scheduling.bench.rows import write_platform, write_workloads
 from scheduling.bench.scratch import scratch_database
+from scheduling.engine.machines import GPU
 from scheduling.engine.snapshot import Admission, Assignment, Workload
 
 START = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -87,7 +88,7 @@ def _write(pending: int, running: int, machines: int) -> None:
 
 def _running(i: int, node: str) -> Workload:
     gang = worlds.gang(f"runs-{i:06}", _queue(i), pods=1, gpus=GPUS // 2, age=7200.0)
-    part = Assignment("main", 1, {worlds.GPU: worlds.FLAVOR}, {node: 1})
+    part = Assignment("main", 1, {GPU: worlds.FLAVOR}, {node: 1})
     return replace(gang, admission=Admission(0.0, (part,)))
 
 

@@ -75,8 +75,10 @@ def bench(pending: Sequence[int], events: int) -> Report:
     """Measure with each of these backlogs."""
     work, goals, walls = dict[str, Figure](), list[Goal](), list[float]()
     units: dict[int, float] = {}
+    env: dict[str, Figure] = {}
     for waiting in pending:
-        with scratch_database() as env:
+        with scratch_database() as said:
+            env |= said
             late, units[waiting], more = _case(waiting, events)
         p95 = quantiles(late, n=20)[-1]
         walls.append(median(late))
@@ -126,11 +128,11 @@ def _settle(worker: Worker) -> None:
 
 
 def _told() -> int:
-    return _pending().exclude(blockers=[]).count()
+    return int(_pending().exclude(blockers=[]).count())
 
 
 def _waiting() -> int:
-    return _pending().count()
+    return int(_pending().count())
 
 
 def _pending() -> Any:

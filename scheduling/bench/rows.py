@@ -139,5 +139,5 @@ def _write_admissions(pairs: list[tuple[uuid.UUID, snapshot.Workload]], now: dat
         for part in (one.admission.assignments if one.admission else ())
         for node, count in part.nodes.items()
     ]
-    columns = ("admission_id", "pod_set", "node", "count", "flavors", "requests")
-    persist.insert(Placement, columns, placed)
+    named = ("admission_id", "pod_set", "node", "count", "flavors", "requests")
+    persist.insert(Placement, named, placed)
