@@ -15,6 +15,7 @@ from django.db import connection, models
 from psycopg.types.datetime import TimestamptzLoader
 
 BATCH = 200  # rows per statement elsewhere: SQLite bounds the parameters of one
+FETCHED = 2_000  # rows that are made of an answer at a time
 Model = type[models.Model]
 Row = Sequence[Any]
 _EMPTY: dict[type, str] = {dict: "{}", list: "[]"}
@@ -65,7 +66,8 @@ def fetch(rows: models.QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
 
 def _all_of(cursor: Any) -> Iterator[tuple[Any, ...]]:
     with cursor:
-        yield from cursor
+        while rows := cursor.fetchmany(FETCHED):  # many at a time: one by one costs as much again
+            yield from rows
 
 
 def insert(model: Model, columns: Sequence[str], rows: Collection[Row]) -> None:
