@@ -18,6 +18,7 @@ from scheduling.api import (
     WorkloadsView,
     WorkloadView,
 )
+from scheduling.bulk_api import WorkloadsBulkView
 from scheduling.life_api import (
     AdmissionChecksView,
     AdmissionCheckView,
@@ -27,6 +28,7 @@ from scheduling.life_api import (
 
 urlpatterns: list[URLPattern] = [
     path("workloads/", WorkloadsView.as_view(), name="api-workloads"),
+    path("workloads/bulk/", WorkloadsBulkView.as_view(), name="api-workloads-bulk"),
     path("workloads/<uuid:uid>/", WorkloadView.as_view(), name="api-workload"),
     path(
         "workloads/<uuid:uid>/checkpoint/",

@@ -1,10 +1,11 @@
 """Plan in, rows out: the only writer of scheduling decisions."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
-from scheduling import checks, lifecycle, lines, moves, persist
+from scheduling import checks, lines, moves, persist
+from scheduling.applied import ApplyReport
 from scheduling.engine.gangs import without
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.plan import Admit, Blocker, Evict, Grow, Hold, Plan, Shrink
@@ -12,12 +13,13 @@ from scheduling.engine.reservations import idle_gpu_hours
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import Status
+from scheduling.evicting import Eviction, Reservation, evict_all, reserve_all
+from scheduling.faces import NO_GROWTH, Face, Held
 from scheduling.jsontexts import as_text
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 from scheduling.moves import Line, Move
 from scheduling.resizing import granted_gpus, grow, note_lost, resize
-from scheduling.works import NO_GROWTH, Face, Held
 
 NOTHING_TOLD = ("", "[]", None)
 PLACEMENT = (
@@ -27,26 +29,6 @@ PLACEMENT = (
 ADMISSION = ("id", "workload_id", "cluster_queue", "admitted_at", "is_reserved")
 
 Admitted = tuple[Admit, dict[str, Any], int]  # with its facts, and the GPUs that it holds
-
-
-@dataclass
-class ApplyReport:
-    """What became of a plan: keys of workloads, and a line for each decision that was written.
-
-    ``stale`` were decided on rows that have changed since; the next cycle decides again.
-    """
-
-    admitted: list[str] = field(default_factory=list)
-    evicted: list[str] = field(default_factory=list)
-    resized: list[str] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
-    held: int = 0
-    lines: list[str] = field(default_factory=list)
-
-    @property
-    def moved(self) -> bool:
-        """Return whether anybody holds other things than before."""
-        return bool(self.admitted or self.evicted or self.resized)
 
 
 def apply_plan(plan: Plan, world: Loaded, known: Mapping[str, Known] | None = None) -> ApplyReport:
@@ -149,9 +131,8 @@ class _Application:
             self._tell_taken(workload, preemptor, decision)
         else:
             self._tell_grown(workload, known, after)
-        line = lines.resized_line(workload, known, decision, preemptor)
         self.report.resized.append(decision.workload)
-        self.report.lines.append(line)
+        self.report.say(lines.resized_line, workload, known, decision, preemptor)
 
     def _part(self, held: Held, known: Known, decision: Shrink) -> None:
         """Let the pods that were taken stand apart until the backend has seen them go."""
@@ -215,7 +196,7 @@ class _Application:
         Placement.objects.filter(admission=held.pk).delete()
         self._placements += _placements(held.pk, known, decision.assignments)
         self.report.admitted.append(decision.workload)
-        self.report.lines.append(lines.grown_line(workload, known, decision))
+        self.report.say(lines.grown_line, workload, known, decision)
 
     def hold(self, decision: Hold) -> None:
         """Note why the workload waits, if the row says anything else."""
@@ -268,35 +249,36 @@ class _Application:
         persist.update(Workload, ("uid", "status"), ("growth",), self._growing)
 
     def _write_evictions(self) -> None:
-        """Take admissions back one by one: what then becomes of each its own policies say."""
+        """Take admissions back, in a few statements for all of them."""
         if not self._evicts:
             return
-        found = Workload.objects.defer("template", "labels", "annotations", "warnings")
-        rows = found.in_bulk([one.workload for one in self._evicts])
-        for decision in self._evicts:
-            face = self._face(decision.workload)
-            row = rows.get(face.uid) if face else None
-            if face is None or row is None or not self._evict(row, face, decision):
+        asked = [(one, self._eviction(one)) for one in self._evicts]
+        taken = evict_all([eviction for _, eviction in asked if eviction], self._world.now)
+        for decision, eviction in asked:
+            if eviction is None or eviction.face.uid not in taken:
                 self.report.stale.append(decision.workload)
+            else:
+                self._note_evicted(eviction, decision)
 
-    def _evict(self, row: Workload, face: Face, decision: Evict) -> bool:
-        now, preemptor = self._world.now, self._face(decision.preemptor)
-        right, gpus = decision.right.value if decision.right else "", {"gpus": face.gpus}
-        facts = {"right": right, **gpus, **lines.lost_by(decision), **lines.goes_to(decision)}
-        by = Workload(uid=preemptor.uid) if preemptor else None
-        if row.version != face.version or not lifecycle.evict(
-            row, decision.reason, at=now, facts=facts, other=by
-        ):
-            return False
-        face.follow_row(row)
+    def _eviction(self, decision: Evict) -> Eviction | None:
+        face, preemptor = self._face(decision.workload), self._face(decision.preemptor)
+        if face is None:
+            return None
+        right = decision.right
+        facts: dict[str, Any] = {"right": right.value if right else "", "gpus": face.gpus}
+        facts |= {**lines.lost_by(decision), **lines.goes_to(decision)}
+        return Eviction(face, decision.reason, facts, preemptor.uid if preemptor else None)
+
+    def _note_evicted(self, eviction: Eviction, decision: Evict) -> None:
+        face, now, preemptor = eviction.face, self._world.now, self._face(decision.preemptor)
         if (held := self._world.admissions.get(decision.workload)) and not held.evicted_at:
             self._world.admissions[decision.workload] = held._replace(evicted_at=now)
         if preemptor is not None:
             kind = "consolidating" if decision.moves_to else "preempting"
+            right, gpus = eviction.facts["right"], {"gpus": eviction.facts["gpus"]}
             self._lines.append(Line(preemptor.uid, now, kind, right, gpus, face.uid))
         self.report.evicted.append(decision.workload)
-        self.report.lines.append(lines.evicted_line(face, decision, preemptor))
-        return True
+        self.report.say(lines.evicted_line, face, decision, preemptor)
 
     def _write_admissions(self) -> None:
         """Write what is held from now on; where checks have still to agree it is reserved."""
@@ -313,7 +295,7 @@ class _Application:
             if known.reclaimable:  # who starts again, starts all anew
                 anew.append(face.uid)
             self.report.admitted.append(decision.workload)
-            self.report.lines.append(lines.admitted_line(face, known, decision))
+            self.report.say(lines.admitted_line, face, known, decision)
             self._world.admissions[decision.workload] = face.holds(pk, queue, now)
         persist.insert(Admission, ADMISSION, admissions)
         for part in persist.batches(anew):
@@ -339,20 +321,22 @@ class _Application:
         for key in started:
             faces[key].follow(taken[key])
             faces[key].told = NOTHING_TOLD
-        return started | {d.workload for d, facts, gpus in asked if self._reserve(d, facts, gpus)}
+        return started | self._reserve(asked)
 
-    def _reserve(self, decision: Admit, facts: dict[str, Any], gpus: int) -> bool:
+    def _reserve(self, asked: list[Admitted]) -> set[str]:
         """Keep quota and nodes until checks have agreed."""
+        if not asked:
+            return set()
         assert self._checks is not None
-        names = self._checks.of(self._known[decision.workload].queue or "")
-        face, told = self._world.faces[decision.workload], {**facts, "checks": ", ".join(names)}
-        row = Workload.objects.filter(pk=face.uid, version=face.version).first()
-        if row is None or not lifecycle.reserve(
-            row, names, at=self._world.now, facts=told, gpus=gpus
-        ):
-            return False
-        face.follow_row(row)
-        return True
+        faces, known, required = self._world.faces, self._known, self._checks
+        wanted = {
+            d.workload: Reservation(
+                faces[d.workload], required.of(known[d.workload].queue or ""), facts, gpus
+            )
+            for d, facts, gpus in asked
+        }
+        done = reserve_all(list(wanted.values()), self._world.now)
+        return {key for key, one in wanted.items() if one.face.uid in done}
 
 
 def _placements(

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from gpuplatform.common.wakeup import request_cycle
 from scheduling import lifecycle
 from scheduling.engine.terms import CheckVerdict, EvictionReason, Status
+from scheduling.holders import Holder
 from scheduling.models import Admission, AdmissionCheck, CheckState, Workload, WorkloadEvent
 
 ALL_QUEUES = "*"
@@ -140,7 +141,7 @@ def note(answers: Iterable[Answer], now: datetime) -> None:
         answer.state.save()
 
 
-def states_of(held: Iterable[Admission]) -> dict[UUID, list[CheckState]]:
+def states_of(held: Iterable[Admission | Holder]) -> dict[UUID, list[CheckState]]:
     """Return the rows of the checks of work that is held, by workload. 1 query."""
     rows: defaultdict[UUID, list[CheckState]] = defaultdict(list)
     keys = [admission.workload_id for admission in held]

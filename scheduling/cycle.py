@@ -10,7 +10,8 @@ from django.conf import settings
 
 from gpuplatform.common import leases
 from scheduling import meter
-from scheduling.applier import ApplyReport, apply_plan
+from scheduling.applied import ApplyReport
+from scheduling.applier import apply_plan
 from scheduling.engine import codec
 from scheduling.engine.plan import Plan
 from scheduling.engine.quarantine import Verdict, decide_soundly
@@ -89,7 +90,7 @@ def report_of(cycle: Cycle, applied: ApplyReport, quarantined: Iterable[str] = (
         held=cycle.held,
         stale=cycle.stale,
         cycle_id=cycle.pk,
-        lines=tuple(applied.lines),
+        lines=applied.said,
         quarantined=tuple(quarantined),
         resized=len(applied.resized),
         look_again_at=cycle.look_again_at,

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from django.db.models import QuerySet
-
 from scheduling.backends.base import Gang, PlacedPods
 from scheduling.backends.simulated import PREFIX
-from scheduling.models import Admission, Placement
+from scheduling.holders import Holder, Stand, read_holders, read_stands
+
+NO_HINTS: Mapping[str, str] = {}
 
 
 def desired_gangs() -> tuple[Gang, ...]:
@@ -15,16 +15,16 @@ def desired_gangs() -> tuple[Gang, ...]:
     return tuple(gangs_of(*read_open()).values())
 
 
-def read_open() -> tuple[list[Admission], list[Placement]]:
+def read_open() -> tuple[list[Holder], list[Stand]]:
     """Return what is held, and where. 2 queries."""
-    return list(open_admissions()), list(Placement.objects.filter(admission__released_at=None))
+    return read_holders(), read_stands()
 
 
-def gangs_of(rows: Iterable[Admission], placements: Iterable[Placement]) -> dict[int, Gang]:
+def gangs_of(rows: Iterable[Holder], stands: Iterable[Stand]) -> dict[int, Gang]:
     """Return the gangs that the cluster should know; what is only reserved is none."""
     rows, placed = list(rows), defaultdict[int, list[PlacedPods]](list)
-    for row in placements:
-        placed[row.admission_id].append(PlacedPods(row.pod_set, row.node, row.count))
+    for stand in stands:
+        placed[stand.admission_id].append(PlacedPods(stand.pod_set, stand.node, stand.pods))
     whole = {row.workload_id: row.pk for row in rows if not row.is_part}
     return {
         row.pk: Gang(
@@ -47,12 +47,7 @@ def gangs_of(rows: Iterable[Admission], placements: Iterable[Placement]) -> dict
     }
 
 
-def _hints(annotations: Mapping[str, str]) -> dict[str, str]:
+def _hints(annotations: Mapping[str, str]) -> Mapping[str, str]:
+    if not annotations:
+        return NO_HINTS
     return {key: text for key, text in annotations.items() if key.startswith(PREFIX)}
-
-
-def open_admissions() -> QuerySet[Admission]:
-    """Return the admissions whose quota and nodes are still held, the oldest first."""
-    found = Admission.objects.filter(released_at=None).select_related("workload")
-    found = found.defer("workload__template", "workload__labels", "workload__warnings")
-    return found.order_by("admitted_at", "id")

@@ -5,7 +5,7 @@ change of a workload (queues, nodes, quotas), and whatever another process has d
 a new one. Source: ``performance.md`` 6.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -16,15 +16,19 @@ from scheduling import meter, persist
 from scheduling.engine.cycle import advance
 from scheduling.engine.desk import Desk
 from scheduling.engine.holds import Holds
+from scheduling.engine.parts import leaving_key
 from scheduling.engine.plan import Hold
 from scheduling.engine.renewal import renewed
 from scheduling.engine.snapshot import Memory, Snapshot, Workload
 from scheduling.engine.state import State
+from scheduling.engine.terms import Status
 from scheduling.engine.tree import queue_key, quota_tree
+from scheduling.holders import Holder
 from scheduling.lifecycle import CHANGED, STARTED
 from scheduling.loader import Loaded, load, resized_at
 from scheduling.models import Cycle
 from scheduling.models import Workload as WorkloadRow
+from scheduling.moves import Move
 from scheduling.works import Works, keys_of, read_works
 
 OVERLAP = 1_000  # ids: a lower one may be committed after a higher one
@@ -44,6 +48,7 @@ class Kept:
         self.touched = {*world.snapshot.cluster_queues, ""}  # queues whose holdings may be new
         self.resized: list[Workload] = list(self.state.workloads.values())
         self.is_new = True  # nothing has been written of it yet
+        self.has_let_go = False  # what a cycle must remember of that is not written yet
         self._seen = set(seen)
         self._trees = trees_of(world.snapshot)
 
@@ -58,12 +63,12 @@ class Kept:
 
     # -- changes ------------------------------------------------------------------------------
     def news(self) -> list[tuple[int, str, str]]:
-        """Return the changes that have not been taken in: number, topic, key. 1 query."""
+        """Return the changes that have not been taken in: number, topic, key. 1 query, or 2."""
         since = max(self._seen, default=0) - OVERLAP
-        found = (
-            Change.objects.filter(id__gt=since).order_by("id").values_list("id", "topic", "key")
-        )
-        return [one for one in found if one[0] not in self._seen]
+        numbers = Change.objects.filter(id__gt=since).order_by("id").values_list("id", flat=True)
+        unseen = [number for number in numbers if number not in self._seen]
+        found = Change.objects.order_by("id").values_list("id", "topic", "key")
+        return [one for part in persist.batches(unseen) for one in found.filter(id__in=part)]
 
     def is_outdated(self) -> bool:
         """Return whether somebody else has decided since, or everything was forgotten. 1 query."""
@@ -95,6 +100,44 @@ class Kept:
                     face.version, face.status = version, status
                     others.discard(uid)
         return others
+
+    def follows(self) -> bool:
+        """Return whether it is as the rows are by now; what is new is taken in."""
+        if self.is_new or self.is_outdated() or not self.feed(self.news()):
+            return False
+        if self.touched:
+            self.read_touched()
+        return True
+
+    def let_go(self, released: Iterable[Holder]) -> None:
+        """Let admissions be over that have been written as released just now.
+
+        Who has ended with it is gone; of anybody else the rows say how it goes on.
+        """
+        others, state, released = [], self.state, list(released)
+        self.has_let_go = True
+        for queue in {one.cluster_queue for one in released}:
+            self.unsaid |= self._beside(queue if queue in self._trees else None)
+        for one in released:
+            key = str(one.workload_id)
+            in_parts = leaving_key(key) in state.workloads or state.copies.get(key)
+            if one.workload.status != Status.FINISHED or one.is_part or in_parts:
+                others.append(one.workload_id)
+                continue
+            state.drop(key)
+            _put(self.world.admissions, key, None)
+            _put(self.world.faces, key, None)
+        self.take_in(sorted(others))
+
+    def run(self, moves: Mapping[UUID, Move]) -> None:
+        """Let gangs run that have been written as running just now."""
+        for uid, move in moves.items():
+            if (face := self.world.faces.get(str(uid))) is not None:
+                face.follow(move)
+
+    def note(self, changes: Iterable[int]) -> None:
+        """Note the numbers of changes that it has followed as they were written."""
+        self._seen.update(changes)
 
     def take_in(self, uids: Collection[UUID]) -> None:
         """Let these workloads be as their rows say now."""
@@ -153,13 +196,38 @@ class Kept:
         lines = self.state.lines
         return sum(len(places) for q in queues for places in lines.forms(q).values())
 
+    def portion(self, most: int, after: str) -> list[str]:
+        """Return queues whose waiting work is to be told why, from behind ``after`` on.
+
+        So many that hardly more than ``most`` wait in them, but always one; those before
+        ``after`` come last.
+        """
+        found, left = list[str](), most
+        for queue in sorted(self.unsaid, key=lambda name: (name <= after, name)):
+            left -= self.waiting([queue])
+            if found and left < 0:
+                break
+            found.append(queue)
+        return found
+
     def held_in(
-        self, queues: Collection[str], works: Iterable[Workload] | None = None
+        self, queues: Collection[str], works: Mapping[str, Workload] | None = None
     ) -> Snapshot:
-        """Return the snapshot of what is held in these queues, now or as ``works`` say."""
-        works = self.state.workloads.values() if works is None else works
-        mine = [w for w in works if w.admission is not None and (w.queue or "") in queues]
-        return replace(self.world.snapshot, workloads=tuple(mine))
+        """Return the snapshot of what is held in these queues, now or as ``works`` say.
+
+        Cost: O(what is held), however much waits.
+        """
+        mine = self.held(self.state.workloads if works is None else works)
+        return replace(
+            self.world.snapshot, workloads=tuple(w for w in mine if (w.queue or "") in queues)
+        )
+
+    def held(self, works: Mapping[str, Workload]) -> Iterator[Workload]:
+        """Yield which of these workloads hold something on the strength of an open admission."""
+        for key in self.world.admissions:
+            work = works.get(key)
+            if work is not None and work.admission is not None:
+                yield work
 
     def wards_of(self, queues: Iterable[str | None]) -> set[str]:
         """Return all queues that can feel a move in one of these."""

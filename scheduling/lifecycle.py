@@ -17,7 +17,7 @@ from django.db.models import F
 
 from gpuplatform.common.wakeup import note_changes
 from scheduling.engine.terms import CheckVerdict, EvictionReason, Outcome, PendingReason, Status
-from scheduling.models import Admission, CheckState, PodSet, Workload, WorkloadEvent
+from scheduling.models import Admission, PodSet, Workload, WorkloadEvent
 from scheduling.steps import FIRST, STEPS
 from scheduling.verdicts import Action, Event, answer_to, read_policies
 
@@ -101,22 +101,6 @@ def transition(
         setattr(workload, name, value)
     tell(workload, event, at=at, reason=reason, facts=facts, other=other)
     note_changes(CHANGED, [workload.pk])  # who keeps a world reads the row again
-    return True
-
-
-def reserve(workload: Workload, names: Iterable[str], *, at: datetime, **told: Any) -> bool:
-    """Keep quota and nodes for a workload that checks have still to agree to.
-
-    ``told``: the event's facts and what is held, as for :func:`transition`.
-    """
-    if not transition(workload, Status.PENDING, at=at, event=RESERVED, **told):
-        return False
-    known = set(workload.checks.values_list("check_name", flat=True))
-    CheckState.objects.bulk_create(
-        CheckState(workload=workload, check_name=name, at=at)
-        for name in names
-        if name not in known
-    )
     return True
 
 

@@ -13,6 +13,7 @@ from queues.models import ResourceFlavor
 from scheduling import models as rows
 from scheduling.engine import codec
 from scheduling.engine.snapshot import Memory, Snapshot
+from scheduling.faces import Face, Held
 from scheduling.minima import Role
 from scheduling.past_use import (
     PAUSE,
@@ -33,7 +34,7 @@ from scheduling.readers import (
 )
 from scheduling.recent import recent
 from scheduling.routes import Doors, load_doors
-from scheduling.works import Face, Held, Works, read_works
+from scheduling.works import Works, read_works
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,12 @@ class Loaded:
 def load_snapshot(now: datetime | None = None) -> Snapshot:
     """Return the world as it stands in the tables; ``now`` defaults to the clock."""
     return load(now).snapshot
+
+
+def load_platform(now: datetime | None = None) -> Snapshot:
+    """Return hardware and promises as they stand in the tables, without work and memory."""
+    nodes = {row.name: row for row in rows.Node.objects.all()}
+    return _platform(now or clock.now(), load_doors(), nodes)
 
 
 def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:

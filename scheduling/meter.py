@@ -18,10 +18,10 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.snapshot import Quota, Snapshot
 from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
+from scheduling.faces import Held
 from scheduling.loader import Loaded
 from scheduling.models import CapacityInterval, QuotaInterval, UsageInterval
 from scheduling.moves import Line
-from scheduling.works import Held
 
 OPENED = (
     *("id", "admission_id", "workload_id", "team_id", "cluster_queue", "namespace", "flavor"),
@@ -60,7 +60,7 @@ def read_standing(queues: Collection[str] | None = None) -> Standing:
     columns = (*Ground._fields[1:], "pk", "amount", "started_at", "workload_id", "cluster_queue")
     return {
         Ground(admission, *rest[:4]): Span(*rest[4:])
-        for admission, *rest in rows.values_list("admission_id", *columns)
+        for admission, *rest in persist.fetch(rows.values_list("admission_id", *columns))
     }
 
 

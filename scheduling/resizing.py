@@ -11,10 +11,10 @@ from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import PendingReason, Status
+from scheduling.faces import NO_GROWTH, Face
 from scheduling.loader import Loaded
 from scheduling.models import Admission, Placement, PodSet, Workload
 from scheduling.shrinking import trim
-from scheduling.works import NO_GROWTH, Face
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 # Who waits for admission checks holds as well, and may be given more or lose some.

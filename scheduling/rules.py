@@ -18,7 +18,6 @@ from queues.rules.words import check_amount, check_label_key, check_labels, chec
 from scheduling.charging import charges_of
 from scheduling.device_rules import check_devices, with_real_names
 from scheduling.engine.diagnostics import Finding
-from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.snapshot import PodSet, Workload
 from scheduling.engine.terms import DeviceLocality, StopPolicy
 from scheduling.gang_rules import check_gang, roles_of
@@ -287,7 +286,7 @@ def _feasible(spec: WorkloadSpec, world: World) -> list[Diagnostic]:
 
     plain = tuple(known(pod_set) for pod_set in spec.pod_sets)
     work = candidate(replace(spec, pod_sets=plain), world)
-    found = [_diagnostic(finding) for finding in check_feasible(world.snapshot, work)]
+    found = [_diagnostic(finding) for finding in world.checker.check(work)]
     inactive = queue is not None and world.snapshot.cluster_queues[queue].inactive
     return [d for d in found if not inactive or d.code == "NEVER_FITS_QUEUE"]
 
@@ -301,13 +300,12 @@ def _diagnostic(finding: Finding) -> Diagnostic:
 
 def _resources(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     """Yield a warning for each resource that nothing here offers, with the nearest name (G14)."""
-    offered = {r for node in world.snapshot.nodes for r in node.allocatable}
-    offered |= {fr.resource for q in world.snapshot.cluster_queues.values() for fr in q.quotas}
-    known = sorted(offered | WELL_KNOWN)
-    for resource in sorted({r for p in spec.pod_sets for r in p.requests} - set(known)):
+    known = world.resources | WELL_KNOWN
+    for resource in sorted({r for p in spec.pod_sets for r in p.requests} - known):
         if resource.startswith(("nvidia.com/mig-", "hugepages-")) or resource == "pods":
             continue
-        numbers = {"resource": resource, "nearest": nearest_resource(resource, known)}
+        nearest = nearest_resource(resource, sorted(known))
+        numbers = {"resource": resource, "nearest": nearest}
         yield Diagnostic("UNKNOWN_RESOURCE", subject_of(spec), "pod_sets", numbers)
 
 

@@ -1,8 +1,7 @@
 """The writers of what should run and on what: one transaction each, audited, then a wake-up."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from django.conf import settings
@@ -26,21 +25,17 @@ from queues.models import (
 )
 from queues.services.writing import Edit, refuse, require_row, store
 from scheduling import lifecycle
-from scheduling.engine.terms import PendingReason, Status
-from scheduling.loader import load_snapshot
+from scheduling.engine.terms import Status
+from scheduling.loader import load_platform, load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.node_rules import Pool, check_node
 from scheduling.routes import load_doors
 from scheduling.rules import IMPOSSIBLE, check_workload, resolved, without_answered
-from scheduling.specs import NodeSpec, PodSetSpec, WorkloadSpec, subject_of
+from scheduling.specs import NodeSpec, WorkloadSpec, subject_of
+from scheduling.submitted import audited, columns_of, pod_set_columns
 from scheduling.world import World
 
 TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
-SAME_COLUMNS = (  # fields of a spec that are columns of the same name
-    "namespace name kind ceiling_queue priority_class min_member elastic preemptible stateless"
-    " expected_duration_s max_execution_time_s checkpoint_interval_s on_failure max_retries"
-    " min_success on_node_loss ttl_s template"
-)
 BY_REQUEST = "UserRequest"  # why it is out of the queue: somebody asked
 TEAM_LABELS = ("gpuplatform.io/team", "equipo", "team")
 
@@ -62,12 +57,15 @@ class Refused(Rejected):
         self.warnings = tuple(d.as_json() for d in self.diagnostics if not d.is_error)
 
 
-def load_world() -> World:
-    """Read what workloads are checked against, in a fixed number of queries."""
+def load_world(*, works: bool = True) -> World:
+    """Read what workloads are checked against, in a fixed number of queries.
+
+    No rule looks at other work; without ``works`` it is not read.
+    """
     rows = list(PriorityClass.objects.all())
     defaults = [r.value for r in rows if r.global_default and r.kind == PriorityKind.POD]
     return World(
-        snapshot=load_snapshot(),
+        snapshot=load_snapshot() if works else load_platform(),
         doors=load_doors(),
         priorities={(row.kind, row.name): row.value for row in rows},
         default_priority=min(defaults, default=0),
@@ -86,18 +84,24 @@ def owner_of(spec: WorkloadSpec, world: World) -> Team | None:
     for name in filter(None, named):
         if team := Team.objects.filter(name=name).first():
             return team
-    return _namespace_team(spec)
+    return _namespace_team(spec, world)
 
 
 def _queue_team(spec: WorkloadSpec, world: World) -> Team | None:
+    def read() -> dict[str, Team | None]:
+        return {row.name: row.team for row in ClusterQueue.objects.select_related("team")}
+
     name = world.cluster_queue_of(spec)
-    queue = ClusterQueue.objects.select_related("team").filter(name=name).first()
-    return queue.team if queue else None
+    return world.remembered("queue teams", read).get(name) if name else None
 
 
-def _namespace_team(spec: WorkloadSpec) -> Team | None:
-    namespace = Namespace.objects.select_related("team").filter(name=spec.namespace).first()
-    return namespace.team if namespace else None
+def _namespace_team(spec: WorkloadSpec, world: World) -> Team | None:
+    def read() -> Team | None:
+        rows = Namespace.objects.select_related("team")
+        namespace = rows.filter(name=spec.namespace).first()
+        return namespace.team if namespace else None
+
+    return world.remembered(f"team of {spec.namespace}", read)
 
 
 def within_rights(spec: WorkloadSpec, world: World, actor: Actor) -> World:
@@ -125,7 +129,7 @@ def within_rights(spec: WorkloadSpec, world: World, actor: Actor) -> World:
 
 def _is_own_door(spec: WorkloadSpec, world: World, actor: Actor) -> bool:
     """Return whether the work names a LocalQueue of a namespace of the actor's own team."""
-    host = _namespace_team(spec)
+    host = _namespace_team(spec, world)
     there = (spec.namespace, spec.queue) in world.doors.local_queues
     return there and host is not None and actor.may_submit(host.pk)
 
@@ -141,7 +145,7 @@ def _may_run(spec: WorkloadSpec, world: World, actor: Actor) -> bool:
         return True
     allowed = actor.may_submit(owner.pk if owner else None)
     if allowed and owner != _queue_team(spec, world):  # a label must not open a foreign house
-        host = _namespace_team(spec)
+        host = _namespace_team(spec, world)
         allowed = host is None or actor.may_submit(host.pk)
     return allowed
 
@@ -167,17 +171,28 @@ def submit_workload(
         Refused: all reasons with numbers; code ``name_taken`` where a live one has the name.
     """
     world = world or load_world()
-    known = tuple(without_answered(known, spec, world))
-    found = (*known, *unsaid(check_workload(spec, world), known))
-    fatal = [d for d in errors_of(found) if not _tolerated(d)]
-    if fatal:
-        raise Refused(found)
+    found = judged(spec, world, known)
     with transaction.atomic():
         _refuse_taken(spec, found)
         if dry_run:
             return Submission(None, found)
         row = _write(resolved(spec, world), actor, owner_of(spec, world), found, world)
     return Submission(row, found)
+
+
+def judged(
+    spec: WorkloadSpec, world: World, known: Iterable[Diagnostic] = ()
+) -> tuple[Diagnostic, ...]:
+    """Return what an owner should know of a workload that may be taken in.
+
+    Raises:
+        Refused: it can never run, or is not well formed.
+    """
+    known = tuple(without_answered(known, spec, world))
+    found = (*known, *unsaid(check_workload(spec, world), known))
+    if any(not _tolerated(finding) for finding in errors_of(found)):
+        raise Refused(found)
+    return found
 
 
 def _tolerated(diagnostic: Diagnostic) -> bool:
@@ -187,10 +202,11 @@ def _tolerated(diagnostic: Diagnostic) -> bool:
 def _refuse_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> None:
     live = Workload.objects.exclude(status=Status.FINISHED.value)
     if live.filter(namespace=spec.namespace, kind=spec.kind, name=spec.name).exists():
-        raise _taken(spec, found)
+        raise name_taken(spec, found)
 
 
-def _taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> Refused:
+def name_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> Refused:
+    """Return the refusal of a workload whose name a live one has."""
     numbers = {"name": spec.name, "namespace": spec.namespace}
     return Refused([*found, Diagnostic("name_taken", subject_of(spec), "name", numbers)])
 
@@ -204,72 +220,19 @@ def _write(
 ) -> Workload:
     try:
         with transaction.atomic():
-            row = Workload.objects.create(**_columns(spec, actor, team, found, world))
+            row = Workload.objects.create(**columns_of(spec, actor, team, found, world))
     except IntegrityError as error:  # somebody was faster
-        raise _taken(spec, found) from error
+        raise name_taken(spec, found) from error
     PodSet.objects.bulk_create(
-        PodSet(workload=row, position=position, **_pod_set_columns(pod_set))
+        PodSet(workload=row, position=position, **pod_set_columns(pod_set))
         for position, pod_set in enumerate(spec.pod_sets)
     )
     lifecycle.tell(row, "submitted", at=row.created_at)
     if not spec.active:
         lifecycle.deactivate(row, BY_REQUEST, at=row.created_at)
-    audit.record(
-        actor,
-        "workload.submitted",
-        ("Workload", f"{spec.namespace}/{spec.name}"),
-        after={"uid": str(row.uid), "kind": spec.kind, "queue": spec.queue, "gpus": row.gpus},
-        team=team.name if team else "",
-    )
+    audit.record(actor, *audited(spec, row.uid, row.gpus), team=team.name if team else "")
     request_cycle("workload", str(row.uid))
     return row
-
-
-def _columns(
-    spec: WorkloadSpec,
-    actor: User | None,
-    team: Team | None,
-    found: tuple[Diagnostic, ...],
-    world: World,
-) -> dict[str, Any]:
-    same = SAME_COLUMNS.split()
-    return {
-        **{name: getattr(spec, name) for name in same},
-        "queue_name": spec.queue,
-        "team": team,
-        "submitted_by": actor,
-        "priority": world.priority_for(spec),
-        "labels": dict(spec.labels),
-        "annotations": dict(spec.annotations),
-        "role_minima": dict(spec.role_minima),
-        "policies": [dict(policy) for policy in spec.policies],
-        "gates": list(spec.gates),
-        **({} if spec.grace_s is None else {"grace_s": spec.grace_s}),
-        "warnings": [diagnostic.as_json() for diagnostic in found],
-        "pending_reason": PendingReason.PENDING_EVALUATION.value,
-        "gpus": lifecycle.gpus_of((p.count, p.requests) for p in spec.pod_sets),
-        "created_at": clock.now(),
-    }
-
-
-def _pod_set_columns(spec: PodSetSpec) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "count": spec.count,
-        "min_count": spec.min_count,
-        "requests": dict(spec.requests),
-        "node_selector": dict(spec.node_selector),
-        "tolerations": [dict(toleration) for toleration in spec.tolerations],
-        "affinity": [[dict(expression) for expression in term] for term in spec.affinity],
-        "topology_mode": spec.topology.mode if spec.topology else "",
-        "topology_level": (spec.topology.level or "") if spec.topology else "",
-        "slices": [asdict(layer) for layer in spec.slices],
-        "group": spec.group,
-        "subgroup_size": spec.subgroup.size if spec.subgroup else None,
-        "min_subgroups": spec.subgroup.min_subgroups if spec.subgroup else None,
-        "device_locality": spec.device_locality,
-        "device_memory_mib": spec.device_memory_mib,
-    }
 
 
 def cancel_workload(uid: UUID | str, *, actor: User | None, reason: str = "") -> Workload:

@@ -6,7 +6,7 @@ under the cycle's lease.
 """
 
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,10 +16,11 @@ from django.conf import settings
 from django.db.models import F
 
 from gpuplatform.common.wakeup import note_changes
-from scheduling import checks, lifecycle
+from scheduling import checks, lifecycle, persist
 from scheduling.engine.terms import CheckVerdict, Status, StopPolicy
+from scheduling.holders import Holder, Owner, Stand
 from scheduling.members import End, Member, MemberEnd
-from scheduling.models import Admission, CheckState, Placement, Workload
+from scheduling.models import Admission, CheckState, Workload
 from scheduling.models import MemberEnd as EndRow
 from scheduling.routes import Doors, load_doors, resolve_queue
 from scheduling.verdicts import (
@@ -44,16 +45,27 @@ HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 class Held:
     """Everything that holds quota, and what is known of it beside its own row.
 
-    ``ends``: of the attempt that is on, by admission. ``pods``: how many of each pod set stand.
+    ``ends``: of the attempt that is on, by admission. ``stands``: where the pods are.
     """
 
-    rows: Sequence[Admission]
-    pods: Mapping[int, Counter[str]]
+    rows: Sequence[Holder | Admission]
+    stands: Iterable[Stand]
     ends: Mapping[int, list[MemberEnd]]
     states: Mapping[UUID, list[CheckState]] = field(default_factory=dict)
     answers: list[checks.Answer] = field(default_factory=list)
     required: checks.Required = field(default_factory=checks.Required)
     doors: Doors | None = None  # read where something is reserved
+    _pods: dict[int, Counter[str]] = field(default_factory=dict)
+
+    def pods_of(self, admission: int) -> Mapping[str, int]:
+        """Return how many of each pod set stand; they are counted where a member has ended."""
+        if not self.ends.get(admission):
+            return {}
+        if not self._pods:
+            for stand in self.stands:
+                pods = self._pods.setdefault(stand.admission_id, Counter())
+                pods[stand.pod_set] += stand.pods
+        return self._pods.get(admission, {})
 
 
 def read_limits() -> Limits:
@@ -63,22 +75,42 @@ def read_limits() -> Limits:
     )
 
 
-def read_held(rows: Sequence[Admission], placements: Iterable[Placement], now: datetime) -> Held:
-    """Read what is to be judged, in a fixed number of queries; two more where there are checks."""
-    pods: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for placement in placements:
-        pods[placement.admission_id][placement.pod_set] += placement.count
-    held = Held(rows, pods, read_ends(rows))
+def read_held(rows: Sequence[Holder], stands: Iterable[Stand], now: datetime) -> Held:
+    """Read what is to be judged, in a fixed number of queries; more where there are checks."""
+    held = Held(rows, stands, read_ends(rows))
     held.required = checks.read_required()
     if held.required.checks or any(row.is_reserved for row in rows):
         standing = [row for row in rows if _stands(row)]
         held.states = checks.states_of(standing)
-        held.answers = checks.new_opinions(standing, held.states, now)
+        asked = read_rows(row.pk for row in standing if row.workload_id in held.states)
+        held.answers = checks.new_opinions(asked.values(), held.states, now)
         held.doors = load_doors() if any(row.is_reserved for row in standing) else None
     return held
 
 
-def read_ends(rows: Iterable[Admission]) -> dict[int, list[MemberEnd]]:
+def read_rows(keys: Iterable[int]) -> dict[int, Admission]:
+    """Return these admissions as rows with their workloads, as far as they are still open."""
+    found: dict[int, Admission] = {}
+    for part in persist.batches(keys):
+        some = Admission.objects.filter(released_at=None, pk__in=part).select_related("workload")
+        some = some.defer("workload__template", "workload__labels", "workload__warnings")
+        found |= {row.pk: row for row in some.order_by("admitted_at", "id")}
+    return found
+
+
+def _as_seen(seen: Sequence[Holder | Admission]) -> dict[int, Admission]:
+    """Return as rows those that nobody has changed since they were seen."""
+    rows = read_rows(row.pk for row in seen)
+    return {
+        row.pk: rows[row.pk]
+        for row in seen
+        if row.pk in rows
+        and (rows[row.pk].workload.version, rows[row.pk].evicted_at)
+        == (row.workload.version, row.evicted_at)
+    }
+
+
+def read_ends(rows: Iterable[Holder]) -> dict[int, list[MemberEnd]]:
     """Return the members that are over in the attempt that is on, by admission. 1 query."""
     attempts, found = {row.pk: row.attempt for row in rows}, dict[int, list[MemberEnd]]()
     for row in EndRow.objects.filter(admission__released_at=None):
@@ -89,7 +121,7 @@ def read_ends(rows: Iterable[Admission]) -> dict[int, list[MemberEnd]]:
     return found
 
 
-def run_of(row: Admission, held: Held) -> Run:
+def run_of(row: Holder | Admission, held: Held) -> Run:
     """Return how an admission stands, as its rows say it."""
     workload = row.workload
     return Run(
@@ -107,23 +139,25 @@ def run_of(row: Admission, held: Held) -> Run:
         policies=read_policies(workload.policies),
         min_success=workload.min_success,
         min_member=workload.min_member,
-        pods=held.pods.get(row.pk, {}),
+        pods=held.pods_of(row.pk),
         ends=held.ends.get(row.pk, ()),
     )
 
 
-def is_due(held: Held, now: datetime) -> bool:
-    """Return whether anything is to be written; asked before the lease is taken."""
-    if held.answers or any(_is_answered(row, held) for row in held.rows if _stands(row)):
-        return True
-    limits = read_limits()
-    return any(judge(run_of(row, held), limits, now) for row in held.rows if _runs(row))
+def due(held: Held, now: datetime) -> set[int]:
+    """Return of which admissions something is to be written; asked before the lease is taken."""
+    told = {answer.state.workload_id for answer in held.answers}
+    limits, standing = read_limits(), [row for row in held.rows if _stands(row)]
+    found = {row.pk for row in standing if row.workload_id in told or _is_answered(row, held)}
+    some = (row for row in standing if _may_turn(row, held))
+    return found | {row.pk for row in some if judge(run_of(row, held), limits, now)}
 
 
 def look_again_at(held: Held, now: datetime) -> datetime | None:
     """Return when time alone changes something of what is held; None: never."""
     limits = read_limits()
-    found = [next_instant(run_of(row, held), limits, now) for row in held.rows if _runs(row)]
+    some = [row for row in held.rows if _stands(row) and _may_turn(row, held)]
+    found = [next_instant(run_of(row, held), limits, now) for row in some]
     return min((at for at in found if at is not None), default=None)
 
 
@@ -131,9 +165,12 @@ def follow(held: Held, now: datetime) -> int:
     """Write what has become of everything that is held; return how much was written."""
     checks.note(held.answers, now)
     limits, done = read_limits(), 0
-    for row in held.rows:
-        if _runs(row) and (verdict := judge(run_of(row, held), limits, now)):
-            done += act(row, verdict)
+    some = [row for row in held.rows if _stands(row) and _may_turn(row, held)]
+    found = [(row, judge(run_of(row, held), limits, now)) for row in some]
+    rows = _as_seen([row for row, verdict in found if verdict])
+    for row, verdict in found:
+        if verdict and row.pk in rows:
+            done += act(rows[row.pk], verdict)
     return done + _follow_checks(held, now)
 
 
@@ -162,12 +199,19 @@ def _requeue(workload: Workload, verdict: Requeue) -> bool:
     return lifecycle.evict(workload, verdict.reason, at=verdict.at, facts=facts, columns=columns)
 
 
-def _stands(row: Admission) -> bool:
+def _stands(row: Holder | Admission) -> bool:
     return row.evicted_at is None and not row.is_part
 
 
-def _runs(row: Admission) -> bool:
-    return _stands(row) and not row.is_reserved and row.workload.status in HOLDING
+def _may_turn(row: Holder | Admission, held: Held) -> bool:
+    """Return whether time or a member that ended can decide about a gang that stands.
+
+    Not where all pods run and it may run for as long as it likes: most do.
+    """
+    if row.is_reserved or row.workload.status not in HOLDING:
+        return False
+    calm = row.started_at is not None and row.unready_since is None and row.attempt == 1
+    return not calm or row.workload.max_execution_time_s is not None or row.pk in held.ends
 
 
 def note_over(row: Admission, held: Held, *, at: datetime) -> None:
@@ -192,8 +236,10 @@ def note_over(row: Admission, held: Held, *, at: datetime) -> None:
 
 
 # ---- checks ------------------------------------------------------------------------------------
-def _is_answered(row: Admission, held: Held) -> bool:
+def _is_answered(row: Holder | Admission, held: Held) -> bool:
     """Return whether the rows of the checks ask for something to be done."""
+    if not (row.is_reserved or held.states):
+        return False
     if row.is_reserved and held.doors is not None and _shut(row.workload, held.doors):
         return True
     states = held.states.get(row.workload_id, [])
@@ -206,8 +252,8 @@ def _is_answered(row: Admission, held: Held) -> bool:
 
 def _follow_checks(held: Held, now: datetime) -> int:
     """Do what admission checks say; drop what was reserved in a queue that is stopped or gone."""
-    done = 0
-    for row in (row for row in held.rows if _stands(row) and _is_answered(row, held)):
+    done, some = 0, [row for row in held.rows if _stands(row) and _is_answered(row, held)]
+    for row in _as_seen(some).values():
         why = _shut(row.workload, held.doors) if row.is_reserved and held.doors else ""
         if why:
             done += drop_reservation(row.workload, why, now)
@@ -217,7 +263,7 @@ def _follow_checks(held: Held, now: datetime) -> int:
     return done
 
 
-def _shut(workload: Workload, doors: Doors) -> str:
+def _shut(workload: Owner | Workload, doors: Doors) -> str:
     """Return why a workload that only reserves may not go on (``admission.md`` 2.2); or ""."""
     route = resolve_queue(workload.namespace, workload.queue_name, doors)
     queue = doors.cluster_queues.get(route.cluster_queue) if route else None

@@ -7,7 +7,8 @@ whatever goes wrong, the kept world is thrown away and read anew (``decisions.md
 import gc
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -31,8 +32,9 @@ ROUNDS = 20  # of one wake-up; what is left waits for the next
 LOOK_S = 1.0  # between two looks at the cluster, when nothing moves
 CHECK_S = 60.0  # between two comparisons of what is kept with the rows
 EXPLAINED_AT_ONCE = 300  # waiting workloads that are told why in each cycle
-SHARE = 20  # reasons take a twentieth of the time at most
-CALM_S = 1.0  # between two tellings of many reasons, at least
+PORTION = 1_000  # of more than that, so many at a time: whatever happens meanwhile waits for them
+SHARE = 20  # reasons take a twentieth of the time at most, while anything moves
+CALM_S = 1.0  # between two tellings of many reasons, at least; and for so long, while nothing does
 EVIDENCE_OF = 500  # workloads up to which each cycle that decides keeps its evidence
 EVIDENCE_S = 60.0  # between two cycles that do, in a larger world
 EVIDENCE_MOST = 5_000  # workloads; of a larger world only faults are kept
@@ -50,7 +52,7 @@ class Worker:
         self._looked: datetime | None = None  # when the cluster was asked last
         self._beaten: datetime | None = None
         self._checked: datetime | None = None
-        self._told, self._telling_took = -CALM_S, 0.0
+        self._told, self._telling_took, self._told_last = -CALM_S, 0.0, ""
         self._evidence = -EVIDENCE_S
 
     def turn(self) -> None:
@@ -58,18 +60,29 @@ class Worker:
 
         Everything that is due is done: whoever calls need not know why it was woken.
         """
+        with _undisturbed():
+            self._turn()
+
+    def _turn(self) -> None:
+        quiet = True
         for _ in range(ROUNDS):
             decided = self.decide()
             looked = self._look() if decided.moved or _is_over(self._looked, LOOK_S) else None
             if not decided.moved and not (looked and looked.moved):
                 break
+            quiet = False
         self.explain()
+        if quiet:
+            self._explain_on()
         self._check()
         self._beat()
 
     def _look(self) -> reconciler.ReconcileReport:
         self._looked = clock.now()
-        return reconciler.reconcile(holder=self._holder)
+        kept, self._kept = self._kept, None  # unless everything goes well
+        report = reconciler.reconcile(holder=self._holder, kept=kept)
+        self._kept = kept
+        return report
 
     def forget(self) -> None:
         """Throw the kept world away; the next cycle reads it anew."""
@@ -108,7 +121,8 @@ class Worker:
         if desk is None:
             self.forget()
             return cycle.run_cycle(self._holder)  # it finds out in which tree the fault is
-        quiet = not (desk.moves or kept.touched or kept.resized or kept.is_new)
+        news = kept.touched or kept.resized or kept.is_new or kept.has_let_go
+        quiet = not (desk.moves or news)
         if quiet and stable(memory) == stable(kept.state.memory()):
             return CycleReport()
         report = self._write(kept, desk, before, began)
@@ -183,26 +197,54 @@ class Worker:
     def explain(self) -> int:
         """Tell who waits why, where anything near them has changed; return how many were told.
 
-        Few are told at once; many as often as a small share of the time allows.
+        Few are told at once; many in portions, as often as a small share of the time allows.
         """
         kept = self._kept
         if kept is None or not kept.unsaid:
             return 0
-        began = time.monotonic()
         wait = max(CALM_S, SHARE * self._telling_took)
-        if kept.waiting(kept.unsaid) > EXPLAINED_AT_ONCE and began - self._told < wait:
+        if kept.waiting(kept.unsaid) <= EXPLAINED_AT_ONCE:
+            return self._tell(kept, list(kept.unsaid))
+        if time.monotonic() - self._told < wait:
             return 0
-        holds = kept.holds(queues=kept.unsaid)
+        return self._tell(kept, kept.portion(PORTION, self._told_last))
+
+    def _explain_on(self) -> None:
+        """Go on telling while nothing else is to be done, but not for long."""
+        began = time.monotonic()
+        while (kept := self._kept) and kept.unsaid and time.monotonic() - began < CALM_S:
+            if kept.news() or not self._tell(kept, kept.portion(PORTION, self._told_last)):
+                return
+
+    def _tell(self, kept: Kept, queues: list[str]) -> int:
+        began = time.monotonic()
+        holds = kept.holds(queues=set(queues))
         self._kept = None
         with leases.transaction_under(leases.CYCLE, self._holder, settings.CYCLE_LEASE_S) as held:
             if held is None or kept.is_outdated():
                 return 0
             told = apply_plan(Plan(tuple(holds)), kept.world, kept.state.workloads).held
-        kept.unsaid = set()
-        self._kept = kept
+        kept.unsaid.difference_update(queues)
+        self._kept, self._told_last = kept, queues[-1]
         self._told = time.monotonic()
         self._telling_took = self._told - began
         return told
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Look for garbage after the block, not hundreds of times within it.
+
+    What a turn makes lives until its end; searching all of it again and again took a quarter of
+    the time of a large one.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _is_over(since: datetime | None, seconds: float) -> bool:
@@ -238,11 +280,11 @@ def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> set[str]:
         meter.follow(
             kept.world,
             at=meter.edited_at(kept.world),
-            snapshot=kept.held_in({*kept.touched, ""}, before.values()),
+            snapshot=kept.held_in({*kept.touched, ""}, before),
             standing=kept.standing,
             within=None if kept.is_new else kept.touched,
         )
-    kept.touched, kept.resized, kept.is_new = set(), [], False
+    kept.touched, kept.resized, kept.is_new, kept.has_let_go = set(), [], False, False
     return trimmed
 
 
@@ -280,11 +322,8 @@ def _broken(kept: Kept, desk: Desk, before: Mapping[str, Workload]) -> tuple[str
     named &= before.keys()
     queues = kept.wards_of({*_queues(desk, before), *(before[key].queue for key in named), ""})
     moved = {move.workload for move in desk.moves}
-    near = [
-        work
-        for key, work in before.items()
-        if key in moved or key in named or (work.admission and (work.queue or "") in queues)
-    ]
+    held = (work.key for work in kept.held(before) if (work.queue or "") in queues)
+    near = [before[key] for key in dict.fromkeys((*held, *sorted(moved | named)))]
     waits = [
         Hold(work.key, PendingReason.PENDING_EVALUATION, ())
         for work in near

@@ -5,9 +5,10 @@ Equal pod sets become one object, so that a hundred thousand equal gangs cost th
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, make_dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import starmap
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
@@ -21,9 +22,9 @@ from scheduling.charging import charges_of
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Status
-from scheduling.jsontexts import as_text, canonical, read_json
+from scheduling.faces import Face, Held
+from scheduling.jsontexts import canonical, read_json
 from scheduling.minima import Role, with_minima
-from scheduling.moves import Move
 from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
 from scheduling.routes import Doors, blocked, drained, resolve_queue
 from scheduling.specs import SliceSpec
@@ -34,31 +35,19 @@ WORKLOAD = (
     *("uid", "namespace", "name", "queue_name", "ceiling_queue", "team_id", "priority"),
     *("min_member", "preemptible", "stateless", "expected_duration_s", "max_execution_time_s"),
     *("checkpoint_interval_s", "status", "pending_reason", "position", "gpus", "created_at"),
-    *("last_checkpoint_at", "resized_at", "version", "gates", "queued_at", "requeue_at"),
+    *("last_checkpoint_at", "resized_at", "version", "queued_at", "requeue_at"),
     *("on_node_loss", "admitted_at", "executed_s"),
 )
-WORKLOAD_TEXTS = ("role_minima", "blockers", "growth")
+WORKLOAD_TEXTS = ("role_minima", "blockers", "growth", "gates")
 SHAPE = (
     *("name", "count", "min_count", "subgroup_size", "min_subgroups", "topology_mode"),
     *("topology_level", "group", "device_locality", "device_memory_mib"),
 )
 SHAPE_TEXTS = ("requests", "node_selector", "tolerations", "affinity", "slices")
-NO_GROWTH = "{}"
+Facts = make_dataclass(
+    "Facts", (*WORKLOAD, *(f"{one}_text" for one in WORKLOAD_TEXTS)), slots=True
+)
 REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
-
-
-class Held(NamedTuple):
-    """An admission that is open: quota and nodes are held on its strength."""
-
-    pk: int
-    workload_id: UUID
-    cluster_queue: str
-    admitted_at: datetime
-    started_at: datetime | None
-    evicted_at: datetime | None
-    is_part: bool
-    namespace: str
-    team_id: int | None
 
 
 class Placed(NamedTuple):
@@ -89,53 +78,6 @@ class RoleRow:
     def count(self) -> int:
         """Return of how many pods it consists now."""
         return int(self.shape[1])
-
-
-@dataclass(slots=True)
-class Face:
-    """What a writer must know of a workload beside what the engine sees.
-
-    ``told``: why it waits, as its row says it: reason, blockers as JSON text, position.
-    ``growth``: the same of a running one that asks for more pods, as JSON text.
-    """
-
-    uid: UUID
-    name: str
-    version: int
-    status: str
-    team_id: int | None
-    gpus: int
-    told: tuple[str, str, int | None]
-    growth: str = NO_GROWTH
-    resized_at: datetime | None = None
-    admitted_at: datetime | None = None
-    executed_s: float = 0.0
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def grows(self) -> dict[str, Any]:
-        """Return why it waits for more pods, as its row says it."""
-        return dict(read_json(self.growth))
-
-    def follow(self, move: Move) -> None:
-        """Say what the row says after a move of the workload was written."""
-        self.version, self.status = self.version + 1, move.to.value
-        self.gpus = self.gpus if move.gpus is None else move.gpus
-        self.admitted_at = move.at if move.to is Status.ADMITTED else self.admitted_at
-
-    def follow_row(self, row: rows.Workload) -> None:
-        """Say what the row says after it was written by itself."""
-        self.version, self.status, self.gpus = row.version, row.status, row.gpus
-        self.told = row.pending_reason, as_text(row.blockers), row.position
-        self.growth = as_text(row.growth)
-        self.admitted_at, self.executed_s = row.admitted_at, row.executed_s
-
-    def holds(self, pk: int, queue: str, at: datetime) -> Held:
-        """Return the admission that it holds from now on."""
-        namespace = self.name.partition("/")[0]
-        return Held(pk, self.uid, queue, at, None, None, False, namespace, self.team_id)
 
 
 @dataclass
@@ -190,18 +132,15 @@ def _read(live: QuerySet[rows.Workload], doors: Doors, found: Works) -> None:
     scope = live.order_by().values("uid")
     open_ones = rows.Admission.objects.filter(released_at=None, workload__in=scope).order_by()
     facts = (*Held._fields[:7], "workload__namespace", "workload__team_id")
-    for line in open_ones.values_list(*facts):
+    for line in persist.fetch(open_ones.values_list(*facts)):
         one = Held(*line)
         key = str(one.workload_id)
         found.held[leaving_key(key) if one.is_part else key] = one
     # The workloads before their pod sets: one that is submitted between the two queries must be
     # seen with its pod sets or not at all, for a gang without pods fits everywhere.
     texts = _texts(WORKLOAD_TEXTS)
-    works = list(
-        live.order_by("created_at", "uid")
-        .annotate(**texts)
-        .values_list(*WORKLOAD, *texts, named=True)
-    )
+    ordered = live.order_by("created_at", "uid").annotate(**texts)
+    works = starmap(Facts, persist.fetch(ordered.values_list(*WORKLOAD, *texts)))
     roles = _roles(scope)
     placed = _placed(open_ones.values("pk"))
     for row in works:
@@ -213,7 +152,7 @@ def _roles(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
     of = rows.PodSet.objects.filter(workload__in=scope).order_by("workload_id", "position")
     lines = of.annotate(**texts).values_list("workload_id", "wanted", "finished", *SHAPE, *texts)
     found: defaultdict[UUID, list[RoleRow]] = defaultdict(list)
-    for uid, wanted, finished, *shape in lines.iterator(chunk_size=2_000):
+    for uid, wanted, finished, *shape in persist.fetch(lines):
         found[uid].append(RoleRow(tuple(shape), wanted, finished))
     return found
 
@@ -227,7 +166,7 @@ def _placed(admissions: Any) -> defaultdict[int, list[Placed]]:
         .values_list("admission_id", "pod_set", "node", "count", *texts)
     )
     found: defaultdict[int, list[Placed]] = defaultdict(list)
-    for pk, pod_set, node, count, flavors, charges, devices in lines.iterator(chunk_size=2_000):
+    for pk, pod_set, node, count, flavors, charges, devices in persist.fetch(lines):
         charged = None if charges is None else read_json(charges)
         found[pk].append(
             Placed(pod_set, node, count, read_json(flavors), charged, read_json(devices))
@@ -298,7 +237,7 @@ def _workload(
         why = blocked(row.namespace, route, doors)
     else:
         queue, why = "", ""
-    if held is None and row.gates:
+    if held is None and read_json(row.gates_text):
         why = BlockerCode.GATED.value
     shapes = tuple(role.shape for role in roles)
     rules = settings.RESOURCE_TRANSFORMATIONS

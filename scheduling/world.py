@@ -1,12 +1,15 @@
 """What a workload is checked against: everything there is, by name. Pure."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+from scheduling.engine.diagnostics import Checker
 from scheduling.engine.snapshot import Snapshot
 from scheduling.routes import Doors, resolve_queue
 from scheduling.specs import WorkloadSpec
 
+Value = TypeVar("Value")
 TIER = "tier:"  # a level by its distance from the host, as Volcano counts
 
 
@@ -21,6 +24,29 @@ class World:
     doors: Doors
     priorities: Mapping[tuple[str, str], int]
     default_priority: int = 0
+    _known: dict[str, Any] = field(default_factory=dict, compare=False)  # of this snapshot
+
+    def remembered(self, name: str, make: Callable[[], Value]) -> Value:
+        """Return what is worked out once for all that is checked against this world."""
+        if name not in self._known:
+            self._known[name] = make()
+        found: Value = self._known[name]
+        return found
+
+    @property
+    def checker(self) -> Checker:
+        """Return what judges on the empty cluster; it remembers what all workloads share."""
+        return self.remembered("checker", lambda: Checker(self.snapshot))
+
+    @property
+    def resources(self) -> frozenset[str]:
+        """Return every resource that a node offers or a queue has quota of."""
+        return self.remembered("resources", self._resources)
+
+    def _resources(self) -> frozenset[str]:
+        queues = self.snapshot.cluster_queues.values()
+        asked = {fr.resource for queue in queues for fr in queue.quotas}
+        return frozenset(asked.union(*(node.allocatable for node in self.snapshot.nodes)))
 
     def priority_of(self, name: str) -> int | None:
         """Return the value of a priority class: Kueue's kind first, then Kubernetes'."""

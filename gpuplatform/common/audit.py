@@ -12,13 +12,27 @@ def record(
     actor: AbstractUser | None,
     action: str,
     subject: tuple[str, str],
-    *,
     before: Any = None,
     after: Any = None,
+    *,
     reason: str = "",
     team: str = "",
 ) -> None:
-    """Write one entry in the current transaction.
+    """Write one entry in the current transaction; the arguments are those of :func:`entry`."""
+    entry(actor, action, subject, before, after, reason=reason, team=team).save(force_insert=True)
+
+
+def entry(
+    actor: AbstractUser | None,
+    action: str,
+    subject: tuple[str, str],
+    before: Any = None,
+    after: Any = None,
+    *,
+    reason: str = "",
+    team: str = "",
+) -> AuditEntry:
+    """Return an entry that is not written yet, for who writes many of them at once.
 
     Args:
         actor: who acted; None for the system itself.
@@ -29,7 +43,7 @@ def record(
         reason: the sentence the actor gave.
         team: slug of the team concerned, so that its lead may read the entry.
     """
-    AuditEntry.objects.create(
+    return AuditEntry(
         actor=actor,  # type: ignore[misc]  # the room above decides which user model it is
         actor_name=actor.get_username() if actor else "system",
         action=action,

@@ -48,7 +48,6 @@ def unique_holder() -> str:
 
 def acquire(name: str, holder: str, seconds: int) -> Held | None:
     """Take the lease if it is free, expired or already the holder's; None if it is not."""
-    Lease.objects.get_or_create(name=name)
     now = timezone.now()
     # A lease that ends later than any could was taken before the clock was set back.
     sane = Q(until__gte=now, until__lte=now + MOST)
@@ -58,7 +57,10 @@ def acquire(name: str, holder: str, seconds: int) -> Held | None:
     try:
         with transaction.atomic():
             _bounded("lock_timeout")
-            if not rows.filter(takeable).update(**mine):
+            taken = rows.filter(takeable).update(**mine)
+            if not taken and Lease.objects.get_or_create(name=name)[1]:  # nobody ever had it
+                taken = rows.filter(takeable).update(**mine)
+            if not taken:
                 other = rows.values_list("holder", flat=True).get()
                 if not (_is_gone(other) and rows.filter(holder=other).update(**mine)):
                     return None

@@ -16,7 +16,7 @@ class Change(models.Model):
 
     at = models.DateTimeField(default=clock.now, db_index=True)
     topic = models.CharField(max_length=32)
-    key = models.CharField(max_length=255, blank=True)
+    key = models.CharField(max_length=4000, blank=True)  # several, with commas between them
 
     def __str__(self) -> str:
         return f"{self.topic} {self.key}"

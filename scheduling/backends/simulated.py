@@ -33,8 +33,13 @@ class Script:
     failures: tuple[tuple[float, int], ...] = ()
 
 
+SMOOTH = Script()
+
+
 def read_script(hints: Mapping[str, str]) -> Script:
     """Return what a workload's annotations say; what cannot be read counts as not said."""
+    if not hints:
+        return SMOOTH
     started = hints.get(START, "")
     return Script(
         None if started == NEVER else _seconds(started),

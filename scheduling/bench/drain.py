@@ -19,6 +19,7 @@ from scheduling.bench.kueue_load import Load, read_load
 from scheduling.bench.report import Goal, Report
 from scheduling.bench.rows import write_platform, write_workloads
 from scheduling.bench.scratch import scratch_database
+from scheduling.bench.spent import Spent
 from scheduling.engine.terms import Status
 from scheduling.models import Admission, Cycle, UsageInterval, Workload, WorkloadEvent
 from scheduling.worker import Worker
@@ -33,8 +34,9 @@ def bench(data: Mapping[str, Any], workloads: int | None = None) -> Report:
     load = read_load(data, all_pending=True, workloads=workloads)
     with scratch_database() as env:
         _write(load)
-        wall, work = _drain(len(load.arrivals))
-        work.update(_written(), workloads=len(load.arrivals))
+        spent = Spent()
+        wall, turns = _drain(len(load.arrivals))
+        work = {**turns, **_written(), "workloads": len(load.arrivals), **spent.so_far()}
     rate = len(load.arrivals) / wall
     goals = [
         Goal("workloads-per-second", rate, GOAL, at_least=True),

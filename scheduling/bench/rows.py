@@ -3,7 +3,9 @@
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
+from gpuplatform.common.wakeup import note_changes
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -12,12 +14,16 @@ from queues.models import (
     ResourceFlavor,
     Team,
 )
-from scheduling import lifecycle
+from scheduling import lifecycle, persist
 from scheduling.engine import machines, snapshot
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.models import Admission, Node, Placement, PodSet, Workload, WorkloadEvent
 
 BATCH = 2_000
+WORKLOAD = (
+    *("uid", "namespace", "name", "queue_name", "team_id", "priority", "expected_duration_s"),
+    *("status", "admitted_at", "started_at", "pending_reason", "gpus", "created_at"),
+)
 NAMESPACE = "bench"
 
 
@@ -79,71 +85,59 @@ def _cell(row: ClusterQueue, fr: snapshot.FlavorResource, quota: snapshot.Quota)
 
 
 def write_workloads(
-    works: Iterable[snapshot.Workload], now: datetime, duration_s: Mapping[str, int]
-) -> list[Workload]:
-    """Write pending work of LocalQueues that have the name of its queue, as its doors do.
+    works: Iterable[snapshot.Workload],
+    now: datetime,
+    duration_s: Mapping[str, int],
+    *,
+    told: bool = False,
+) -> None:
+    """Write work of LocalQueues that have the name of its queue, as its doors do.
 
     ``created_at`` of the values counts seconds from ``now``; work with an admission runs.
+    ``told``: a worker that runs already hears of it.
     """
     team, works = Team.objects.get(name=NAMESPACE), list(works)
-    rows = [_workload(one, team, now, duration_s.get(one.key)) for one in works]
-    Workload.objects.bulk_create(rows, batch_size=BATCH)
-    pairs = list(zip(rows, works, strict=True))
-    PodSet.objects.bulk_create(
-        (
-            PodSet(workload=row, position=i, name=p.name, count=p.count, requests=p.requests)
-            for row, one in pairs
-            for i, p in enumerate(one.pod_sets)
-        ),
-        batch_size=BATCH,
-    )
-    WorkloadEvent.objects.bulk_create(
-        (WorkloadEvent(workload=row, at=now, kind="submitted") for row in rows), batch_size=BATCH
-    )
-    _write_admissions([(row, one) for row, one in pairs if one.admission is not None], now)
-    return rows
+    uids = [uuid.uuid4() for _ in works]
+    pairs = list(zip(uids, works, strict=True))
+    rows = [_workload(uid, one, team, now, duration_s.get(one.key)) for uid, one in pairs]
+    persist.insert(Workload, WORKLOAD, rows)
+    pods = [
+        (uid, i, p.name, p.count, p.requests)
+        for uid, one in pairs
+        for i, p in enumerate(one.pod_sets)
+    ]
+    persist.insert(PodSet, ("workload_id", "position", "name", "count", "requests"), pods)
+    lines = [(uid, now, "submitted") for uid in uids]
+    persist.insert(WorkloadEvent, ("workload_id", "at", "kind"), lines)
+    if told:
+        note_changes(lifecycle.CHANGED, uids)
+    _write_admissions([(uid, one) for uid, one in pairs if one.admission is not None], now)
 
 
 def _workload(
-    one: snapshot.Workload, team: Team, now: datetime, duration_s: int | None
-) -> Workload:
-    runs = one.admission is not None
-    return Workload(
-        uid=uuid.uuid4(),
-        namespace=NAMESPACE,
-        name=one.name.replace("/", "-"),
-        queue_name=one.queue or "",
-        team=team,
-        priority=one.priority,
-        expected_duration_s=duration_s,
-        status=Status.RUNNING.value if runs else Status.PENDING.value,
-        admitted_at=now if runs else None,
-        started_at=now if runs else None,
-        pending_reason="" if runs else PendingReason.PENDING_EVALUATION.value,
-        gpus=lifecycle.gpus_of((p.count, p.requests) for p in one.pod_sets),
-        created_at=now + timedelta(seconds=one.created_at),
-    )
+    uid: uuid.UUID, one: snapshot.Workload, team: Team, now: datetime, duration_s: int | None
+) -> tuple[Any, ...]:
+    runs, began = one.admission is not None, now if one.admission is not None else None
+    name, gpus = one.name.replace("/", "-"), ((p.count, p.requests) for p in one.pod_sets)
+    why = "" if runs else PendingReason.PENDING_EVALUATION.value
+    status = Status.RUNNING.value if runs else Status.PENDING.value
+    whose = uid, NAMESPACE, name, one.queue or "", team.pk, one.priority, duration_s
+    since = now + timedelta(seconds=one.created_at)
+    return (*whose, status, began, began, why, lifecycle.gpus_of(gpus), since)
 
 
-def _write_admissions(pairs: list[tuple[Workload, snapshot.Workload]], now: datetime) -> None:
-    admissions = [
-        Admission(workload=row, cluster_queue=one.queue or "", admitted_at=now, started_at=now)
-        for row, one in pairs
+def _write_admissions(pairs: list[tuple[uuid.UUID, snapshot.Workload]], now: datetime) -> None:
+    ids = persist.new_ids(Admission, len(pairs))
+    held = [
+        (pk, uid, one.queue or "", now, now) for pk, (uid, one) in zip(ids, pairs, strict=True)
     ]
-    Admission.objects.bulk_create(admissions, batch_size=BATCH)
-    Placement.objects.bulk_create(
-        (
-            Placement(
-                admission=row,
-                pod_set=part.pod_set,
-                node=node,
-                count=count,
-                flavors=dict(part.flavors),
-                requests=dict(one.pod_sets[0].requests),
-            )
-            for row, (_, one) in zip(admissions, pairs, strict=True)
-            for part in (one.admission.assignments if one.admission else ())
-            for node, count in part.nodes.items()
-        ),
-        batch_size=BATCH,
-    )
+    columns = ("id", "workload_id", "cluster_queue", "admitted_at", "started_at")
+    persist.insert(Admission, columns, held)
+    placed = [
+        (pk, part.pod_set, node, count, part.flavors, one.pod_sets[0].requests)
+        for pk, (_, one) in zip(ids, pairs, strict=True)
+        for part in (one.admission.assignments if one.admission else ())
+        for node, count in part.nodes.items()
+    ]
+    named = ("admission_id", "pod_set", "node", "count", "flavors", "requests")
+    persist.insert(Placement, named, placed)

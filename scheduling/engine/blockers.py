@@ -1,5 +1,6 @@
 """Blockers with their numbers: what the quota and what the nodes lack for one gang."""
 
+import heapq
 from collections.abc import Iterable, Mapping
 from itertools import product
 
@@ -19,6 +20,7 @@ from scheduling.engine.usage import by_importance, demand, device_request, witho
 
 Facts = dict[str, str | int]
 Look = tuple[PodSet, Option]
+MOST_HOLDERS = 20  # named in one blocker
 
 
 def impossible(finding: Finding) -> Blocker | None:
@@ -82,17 +84,30 @@ def _cohort_blocker(
 ) -> Blocker:
     """Blame the lenders where they use their own quota, else the cohort as a whole."""
     root = ledger.root(queue)
-    others = [
-        node
+    others = {
+        node: amount
         for node in ledger.members(root)
-        if node.kind is Kind.QUEUE and node != queue and ledger.used(node, fr)
-    ]
+        if node.kind is Kind.QUEUE and node != queue and (amount := ledger.used(node, fr))
+    }
     code = BlockerCode.LENDER_BUSY
-    if not others or any(ledger.borrowed(node, fr) for node in (*others, queue)):
+    if not others or any(ledger.borrowed(node, fr) for node in (queue, *others)):
         code = BlockerCode.COHORT_EXHAUSTED
-    holders = ", ".join(f"{node.name}: {ledger.used(node, fr)}" for node in others)
-    facts: Facts = {"flavor": fr.flavor, "holders": holders}
+    facts: Facts = {"flavor": fr.flavor, "holders": _holders(others)}
     return _short(code, fr, needed, ledger.available(queue, fr), root.name, facts)
+
+
+def _holders(used: Mapping[QuotaKey, int]) -> str:
+    """Return who holds how much; of very many those who hold most, and the others as a sum.
+
+    What each of a hundred waiting gangs says is a row of its own: it must not name a thousand.
+    """
+    named = list(used.items())
+    if len(used) > MOST_HOLDERS:
+        most = set(heapq.nlargest(MOST_HOLDERS, used, key=lambda node: (used[node], node.name)))
+        named = [(node, amount) for node, amount in named if node in most]
+    parts = [f"{node.name}: {amount}" for node, amount in named]
+    rest = sum(used.values()) - sum(amount for _, amount in named)
+    return ", ".join([*parts, *([f"+{len(used) - len(parts)}: {rest}"] if rest else [])])
 
 
 def _short(  # noqa: PLR0917 - the fields of a blocker, in its order

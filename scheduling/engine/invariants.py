@@ -68,7 +68,7 @@ class _World:
         self.shrinks = [d for d in plan.decisions if isinstance(d, Shrink)]
         self._takings: list[Evict | Shrink] = [*self.evicts, *self.shrinks]
         self.claims = {claim.workload: claim for claim in plan.memory.claims}
-        self.circular = cohorts_in_cycles(snapshot.cohorts)
+        self.circular, self._running = cohorts_in_cycles(snapshot.cohorts), dict[int, Workload]()
         self.before: Usage = Counter()
         for workload in snapshot.workloads:
             for fr, amount in held_usage(workload).items():
@@ -242,8 +242,13 @@ class _World:
 
     def _admitted(self, admit: Admit) -> Workload:
         """Return the workload as it runs then; finished pods of an original are a copy's too."""
-        workload, done = self.work[admit.workload], Counter[str]()
-        done |= Counter(workload.reclaimable)
+        if id(admit) not in self._running:  # the plan keeps its moves alive
+            self._running[id(admit)] = self._as_admitted(admit)
+        return self._running[id(admit)]
+
+    def _as_admitted(self, admit: Admit) -> Workload:
+        workload = self.work[admit.workload]
+        done = Counter[str]() | Counter(workload.reclaimable)
         if admit.replaces in self.work:
             done |= Counter(self.work[admit.replaces].reclaimable)
         admission = Admission(self.snapshot.now, admit.assignments)

@@ -35,11 +35,17 @@ class Share:
 
 def split(snapshot: Snapshot) -> tuple[Share, ...]:
     """Return the shares of all admitted work, releasing included, sorted by workload."""
-    ledger = admitted_ledger(snapshot)
-    paid = [w for w in snapshot.workloads if w.admission and w.queue in snapshot.cluster_queues]
+    known = snapshot.cluster_queues
+    paid = [
+        (work, held_usage(work))
+        for work in snapshot.workloads
+        if work.admission and work.queue in known
+    ]
+    ledger = _charged(snapshot, paid)
     shares = list(_physical(snapshot))
-    columns = {fr for work in paid for fr in held_usage(work) if is_gpu(fr.resource)}
-    otherwise = {work.key for work in paid if charged_otherwise(work)}
+    columns = {fr for _, usage in paid for fr in usage if is_gpu(fr.resource)}
+    otherwise = {work.key for work, _ in paid if charged_otherwise(work)}
+    paid.sort(key=lambda one: _admission_order(one[0]))
     for fr in sorted(columns):
         shares.extend(s for s in _column(ledger, fr, paid) if s.workload not in otherwise)
     return tuple(sorted(shares, key=lambda s: (s.workload, s.flavor, s.resource, s.holding)))
@@ -71,19 +77,28 @@ def _present(work: Workload, known: AbstractSet[str]) -> Workload:
 
 def admitted_ledger(snapshot: Snapshot) -> QuotaLedger:
     """Return the ledger with all admitted work charged, releasing work included."""
+    known = snapshot.cluster_queues
+    held = ((work, held_usage(work)) for work in snapshot.workloads if work.queue in known)
+    return _charged(snapshot, held)
+
+
+Paid = tuple[Workload, Mapping[FlavorResource, int]]  # what it is charged
+
+
+def _charged(snapshot: Snapshot, paid: Iterable[Paid]) -> QuotaLedger:
     ledger = QuotaLedger(quota_tree(snapshot))
-    for workload in snapshot.workloads:
-        if workload.queue in snapshot.cluster_queues:
-            for fr, amount in held_usage(workload).items():
-                ledger.reserve(queue_key(workload.queue or ""), fr, amount)
+    for work, usage in paid:
+        for fr, amount in usage.items():
+            ledger.reserve(queue_key(work.queue or ""), fr, amount)
     return ledger
 
 
-def _column(ledger: QuotaLedger, fr: FlavorResource, paid: Iterable[Workload]) -> Iterable[Share]:
+def _column(ledger: QuotaLedger, fr: FlavorResource, paid: Iterable[Paid]) -> Iterable[Share]:
+    """Yield the shares of one column; ``paid``: in the order in which it fills nominal quota."""
     unfilled: dict[str, int] = {}
     lenders: dict[QuotaKey, list[tuple[str, int]]] = {}
-    for work in sorted(paid, key=_admission_order):
-        amount, queue = held_usage(work)[fr], work.queue or ""
+    for work, usage in paid:
+        amount, queue = usage.get(fr, 0), work.queue or ""
         key = queue_key(queue)
         own = min(amount, unfilled.setdefault(queue, ledger.promised(key, fr)))
         unfilled[queue] -= own

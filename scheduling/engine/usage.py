@@ -129,17 +129,38 @@ def quota_usage(
 ) -> Counter[FlavorResource]:
     """Return what ``count`` pods are charged under this choice of flavors."""
     usage: Counter[FlavorResource] = Counter()
-    for resource, amount in pod_charge(pod_set).items():
-        if resource in flavors:
-            usage[FlavorResource(flavors[resource], resource)] += amount * count
+    _add(usage, pod_set, count, flavors)
     return usage
+
+
+def _add(
+    usage: Counter[FlavorResource], pod_set: PodSet, count: int, flavors: Mapping[str, str]
+) -> None:
+    for resource, amount in _charges(pod_set):
+        if (flavor := flavors.get(resource)) is not None:
+            column = FlavorResource(flavor, resource)
+            usage[column] = usage.get(column, 0) + amount * count
+
+
+_known: dict[int, tuple[PodSet, tuple[tuple[str, int], ...]]] = {}
+_MOST_KNOWN = 10_000
+
+
+def _charges(pod_set: PodSet) -> tuple[tuple[str, int], ...]:
+    """Return what one pod is charged; remembered, for equal gangs share their pod sets."""
+    known = _known.get(id(pod_set))
+    if known is None or known[0] is not pod_set:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        known = _known[id(pod_set)] = pod_set, tuple(pod_charge(pod_set).items())
+    return known[1]
 
 
 def charged(workload: Workload, assignments: Iterable[Assignment]) -> Counter[FlavorResource]:
     """Return what a workload that stands on ``assignments`` is charged in its queue."""
     usage: Counter[FlavorResource] = Counter()
     for pod_set, assignment in paired(workload, assignments):
-        usage.update(quota_usage(pod_set, assignment.count, assignment.flavors))
+        _add(usage, pod_set, assignment.count, assignment.flavors)
     return usage
 
 

@@ -65,7 +65,9 @@ class Admission(models.Model):
 class Placement(models.Model):
     """Pods of one pod set on one node. ``node`` "" where the flavor has no nodes (quota only)."""
 
-    admission = models.ForeignKey(Admission, models.CASCADE, related_name="placements")
+    admission = models.ForeignKey(  # found by ``one_placement_per_node``
+        Admission, models.CASCADE, related_name="placements", db_index=False
+    )
     pod_set = NameField()
     node = NameField(blank=True)
     count = models.PositiveIntegerField()

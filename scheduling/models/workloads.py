@@ -52,15 +52,16 @@ class Workload(models.Model):
     kind = models.CharField(max_length=64, default="Workload")  # of the submitted document
     queue_name = NameField(blank=True)  # LocalQueue in ``namespace``; "" runs outside every queue
     ceiling_queue = NameField(blank=True)  # a ClusterQueue that only bounds the size
-    team = models.ForeignKey(
-        Team, models.SET_NULL, null=True, blank=True, related_name="workloads"
+    team = models.ForeignKey(  # found by ``workload_by_team``
+        Team, models.SET_NULL, null=True, blank=True, related_name="workloads", db_index=False
     )
-    submitted_by = models.ForeignKey(
+    submitted_by = models.ForeignKey(  # nobody is looked up by it
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
         null=True,
         blank=True,
         related_name="+",
+        db_index=False,
     )
     priority = models.IntegerField(default=0)
     priority_class = NameField(blank=True)
@@ -216,11 +217,16 @@ class WorkloadEvent(models.Model):
     reason = models.CharField(max_length=40, blank=True)
     facts = models.JSONField(default=dict, blank=True)
     other = models.ForeignKey(  # the preemptor of a victim, or the victim of a preemptor
-        Workload, models.SET_NULL, null=True, blank=True, related_name="+"
+        Workload, models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
     )
 
     class Meta:
         ordering = ("workload", "id")
+        indexes = [
+            models.Index(
+                fields=["other"], condition=Q(other__isnull=False), name="event_about_another"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.reason}"

@@ -81,6 +81,20 @@ def test_without_a_preemption_section_plataforma_waits() -> None:
     assert hold.blockers[0].facts["holders"] == "cq-datos: 4"
 
 
+def test_of_very_many_holders_those_with_most_are_named_and_the_others_summed_up() -> None:
+    made = world()
+    for number in range(25):
+        made.queue(f"cq-{number:02}", 1).running(
+            f"w{number}", f"cq-{number:02}", gpus=1 + number % 2
+        )
+    plan = decide(made.queue("cq-last", 25).pending("late", "cq-last", gpus=25).build())
+    (hold,) = (d for d in plan.decisions if isinstance(d, Hold))
+    said = str(hold.blockers[-1].facts["holders"]).split(", ")
+    assert len(said) == 21
+    assert said[:2] == ["cq-01: 2", "cq-03: 2"]
+    assert said[-1] == "+5: 5"
+
+
 def test_lower_priority_evicts_nobody_of_the_same_priority() -> None:
     assert evicted(datos_borrows().pending("web", "cq-plataforma")) == []
 

@@ -339,6 +339,7 @@ REST = (
         f"/api/v1/workloads/{YAKS_RECLAIMS}/",
         REST_OF_IA,
     ),
+    door(f"{API}workloads/bulk/", "/api/v1/workloads/bulk/", REST_ONLY_POST),
     door(
         f"{API}workloads/<uid>/checkpoint/",
         f"/api/v1/workloads/{ZEBU_RUNS}/checkpoint/",

@@ -408,6 +408,7 @@ WRITES = (
         path=f"/api/v1/sources/{SOURCE}/days/{SOURCE_DAY}/reject/",
     ),
     rest("POST", "workloads/", "401 422 422 ok 403 403 ok", WORKLOAD),
+    rest("POST", "workloads/bulk/", "401 422 422 ok 403 403 ok", {"workloads": [WORKLOAD]}),
     rest(
         "PATCH",
         "workloads/<uid>/",

@@ -147,3 +147,13 @@ def test_ten_at_once_are_one(post: Callable[..., Any]) -> None:
     assert len({answer.json()["uid"] for answer in answers}) == 1
     assert sum("Idempotency-Replayed" not in answer for answer in answers) == 1
     assert Workload.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_call_with_many_workloads_counts_once_as_a_whole(post: Any) -> None:
+    many = {"workloads": [{**BODY, "name": "a"}, {**BODY, "name": "b", "size": 1}]}
+    first, again = (post("k", many, path="/api/v1/workloads/bulk/") for _ in range(2))
+    assert [one["status"] for one in first.json()["results"]] == [201, 422]
+    assert again.json() == first.json()
+    assert again["Idempotency-Replayed"] == "true"
+    assert Workload.objects.count() == 1

@@ -9,13 +9,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import drain, gang, kueue_load, openb, philly
+from scheduling.bench import bulk, coldstart, drain, gang, gangs, kueue_load, openb, paced, philly
 from scheduling.bench.registry import registered
 from scheduling.bench.report import Report
 from scheduling.engine.terms import PlacementPolicy
 from scheduling.replay.reading import read_trace
 from scheduling.replay.site import node_gpus, read_site
 
+OWN = {one.name: one for one in (gangs.BENCH, paced.BENCH, coldstart.BENCH, bulk.BENCH)}
 LOADS = ("baseline", "large_scale", "tas")
 
 
@@ -48,17 +49,17 @@ class Command(BaseCommand):
             "--part", choices=philly.PARTS, action="append", help="default: all"
         )
         philly_trace.add_argument("--json", action="store_true")
-        gangs = benches.add_parser("gang", help="gangs that come and go on a full cluster")
+        churn = benches.add_parser("gang", help="gangs that come and go on a full cluster")
         policies = tuple(PlacementPolicy)
-        gangs.add_argument("--policy", choices=policies, default=PlacementPolicy.BINPACK)
-        gangs.add_argument("--nodes", type=_numbers, default=(1_000, 10_000), metavar="1000,10000")
-        gangs.add_argument("--decisions", type=int, default=3_000)
-        gangs.add_argument("--json", action="store_true")
+        churn.add_argument("--policy", choices=policies, default=PlacementPolicy.BINPACK)
+        churn.add_argument("--nodes", type=_numbers, default=(1_000, 10_000), metavar="1000,10000")
+        churn.add_argument("--decisions", type=int, default=3_000)
+        churn.add_argument("--json", action="store_true")
 
         drained = benches.add_parser("drain", help="a large load, all pending, with all its rows")
         drained.add_argument("--workloads", type=int, help="how many in all (default: 50000)")
         drained.add_argument("--json", action="store_true")
-        for bench in registered().values():
+        for bench in (OWN | registered()).values():
             more = benches.add_parser(bench.name, help=bench.help)
             bench.add_arguments(more)
             more.add_argument("--json", action="store_true")
@@ -71,7 +72,7 @@ class Command(BaseCommand):
             "gang": self._gang,
             "drain": self._drain,
             "philly": self._philly,
-            **{bench.name: bench.run for bench in registered().values()},
+            **{bench.name: bench.run for bench in (OWN | registered()).values()},
         }
         report = runs[options["name"]](options)
         self.stdout.write(report.as_json() if options["json"] else report.as_table())

@@ -4,6 +4,8 @@ import logging
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from gpuplatform.common.models import Change, Lease
 from gpuplatform.common.wakeup import request_cycle
@@ -37,6 +39,54 @@ def test_it_admits_starts_ends_and_meters(teams):
     worker.turn()
     assert status(gang) is Status.FINISHED
     assert usage(gang) == [("nominal", "", 4, NOON, NOON + HOUR / 6)]
+
+
+def test_what_the_cluster_does_is_followed_and_not_read_again(teams, monkeypatch, caplog):
+    monkeypatch.setattr(worker_module, "CHECK_S", 0)  # what is kept is compared at each turn
+    worker = Worker()
+    first, second = (work("datos", n, pods=2, gpus=2, expected_duration_s=30) for n in "ab")
+    worker.turn()
+    with caplog.at_level(logging.CRITICAL), CaptureQueriesContext(connection) as asked:
+        teams.shift(timedelta(seconds=31))
+        worker.turn()
+    assert [status(row) for row in (first, second)] == [Status.FINISHED] * 2
+    assert not [one for one in asked.captured_queries if "scheduling_podset" in one["sql"]]
+    third = work("ia", "third", gpus=4)
+    request_cycle(lifecycle.CHANGED, third.uid)
+    worker.turn()
+    assert status(third) is Status.RUNNING
+    assert alarms(caplog) == []
+
+
+def test_many_are_told_why_they_wait_in_portions_and_the_rest_when_nothing_moves(
+    teams, monkeypatch
+):
+    for name, value in (("EXPLAINED_AT_ONCE", 1), ("PORTION", 1), ("EVIDENCE_OF", 0)):
+        monkeypatch.setattr(worker_module, name, value)
+    monkeypatch.setattr(worker_module, "EVIDENCE_MOST", 0)  # a large world
+    worker = Worker()
+    work("datos", "runs")
+    waits = [work(team, "waits", gpus=40) for team in ("datos", "ia")]
+    worker.turn()
+    assert [bool(told(row)) for row in waits] == [True, False]
+    worker.turn()
+    assert [bool(told(row)) for row in waits] == [True, True]
+
+
+def told(row):
+    row.refresh_from_db()
+    return row.blockers
+
+
+def test_of_very_many_decisions_the_first_are_said_and_the_others_counted(teams, monkeypatch):
+    monkeypatch.setattr("scheduling.applied.MOST_LINES", 2)
+    for number in range(4):
+        work("datos", f"job{number}")
+    assert Worker().decide().lines == (
+        "admitted ns-datos/job0 (1x1 GPUs) on h100-node-01",
+        "admitted ns-datos/job1 (1x1 GPUs) on h100-node-01",
+        "and 2 decisions more",
+    )
 
 
 def test_an_idle_look_writes_one_sign_of_life_in_a_lease_period_and_nothing_else(teams):

@@ -1,0 +1,45 @@
+"""Seconds of processor time beside the clock's: of this process and of its database session."""
+
+import os
+import time
+from pathlib import Path
+
+from django.db import connection
+
+
+class Spent:
+    """What has been spent since it was made. Waiting for others on a busy machine is not in it."""
+
+    def __init__(self) -> None:
+        self._worker = time.process_time()
+        self._session = _session()
+        self._database = _seconds(self._session)
+
+    def so_far(self) -> dict[str, float]:
+        """Return the CPU seconds by whose they are; the database's where it is on this machine."""
+        spent = {"CPU s of the worker": time.process_time() - self._worker}
+        if self._session is not None:
+            spent["CPU s of the database"] = _seconds(self._session) - self._database
+        return spent
+
+
+def _session() -> int | None:
+    """Return the process that serves our session, if it runs here."""
+    if connection.vendor != "postgresql":
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (number,) = cursor.fetchone()
+    return number if "postgres" in _stat(number) else None
+
+
+def _stat(number: int) -> str:
+    try:
+        return Path(f"/proc/{number}/stat").read_text("utf-8")
+    except OSError:
+        return ""
+
+
+def _seconds(number: int | None) -> float:
+    fields = _stat(number).rpartition(")")[2].split() if number else []
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0

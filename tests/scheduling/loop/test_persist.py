@@ -1,0 +1,79 @@
+"""Many rows in few statements say the same on both databases."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
+from scheduling import persist
+from scheduling.models import Workload, WorkloadEvent
+from tests.scheduling.loop.world import NOON
+
+pytestmark = pytest.mark.django_db
+AWKWARD = ['say "no"', "back\\slash", "a,b {c}", "", "tab\there", "línea\nnueva", "NULL"]
+
+
+@pytest.fixture
+def works():
+    return Workload.objects.bulk_create(
+        Workload(uid=uuid4(), namespace="ns-datos", name=f"w{i}", created_at=NOON)
+        for i in range(len(AWKWARD))
+    )
+
+
+@pytest.mark.parametrize("reasons", [AWKWARD, ["same"] * len(AWKWARD)], ids=["each", "one"])
+@pytest.mark.parametrize("positions", [[1, None, 3, None, 5, 6, 7], [None] * 7, [4] * 7])
+@pytest.mark.parametrize("instants", [[NOON + timedelta(microseconds=i) for i in range(7)], None])
+def test_what_is_set_is_what_is_read_whether_it_differs_from_row_to_row_or_not(
+    works, reasons, positions, instants
+):
+    blockers = [
+        [{"code": reason, "need": position}]
+        for reason, position in zip(reasons, positions, strict=True)
+    ]
+    columns = ("pending_reason", "position", "blockers", "requeue_at", "preemptible")
+    rows = [
+        (work.uid, 1, reason, position, said, instants[i] if instants else None, False)
+        for i, (work, reason, position, said) in enumerate(
+            zip(works, reasons, positions, blockers, strict=True)
+        )
+    ]
+    changed = persist.update(Workload, ("uid", "version"), columns, rows)
+    assert changed == {work.uid for work in works}
+    found = Workload.objects.in_bulk(list(changed))
+    assert [
+        tuple(getattr(found[row[0]], name) for name in ("uid", "version", *columns))
+        for row in rows
+    ] == rows
+
+
+def test_a_row_that_has_changed_meanwhile_is_left_as_it_is(works):
+    Workload.objects.filter(pk=works[0].pk).update(version=2)
+    rows = [(work.uid, 1, 2, "late") for work in works]
+    changed = persist.update(Workload, ("uid", "version"), ("version", "pending_reason"), rows)
+    assert changed == {work.uid for work in works[1:]}
+    assert list(Workload.objects.filter(pending_reason="").values_list("name", flat=True)) == [
+        "w0"
+    ]
+
+
+def test_new_rows_hold_what_they_were_given_and_the_defaults_of_the_rest(works):
+    facts = [{"why": text, "n": [1, 2.5, None, True]} for text in AWKWARD]
+    rows = [(w.uid, NOON, "told", one) for w, one in zip(works, facts, strict=True)]
+    persist.insert(WorkloadEvent, ("workload_id", "at", "kind", "facts"), rows)
+    found = WorkloadEvent.objects.order_by("id")
+    assert [event.facts for event in found] == facts
+    assert {(event.reason, event.other_id, event.at) for event in found} == {("", None, NOON)}
+
+
+def test_plain_rows_are_equal_to_those_of_the_framework(works):
+    Workload.objects.filter(pk=works[0].pk).update(requeue_at=NOON, labels={"a": ["b"]})
+    rows = (
+        Workload.objects.order_by("name")
+        .annotate(text=Cast("labels", TextField()))
+        .values_list("uid", "created_at", "requeue_at", "executed_s", "preemptible", "text")
+    )
+    assert list(persist.fetch(rows)) == list(rows)
+    assert list(persist.fetch(rows.filter(uid__in=[]))) == []
