@@ -1,8 +1,9 @@
 """Live workloads that change size, or report how far they are (``admission.md`` K37, K38).
 
-Fewer pods are fewer at once: quota and nodes come free in place. More pods are asked for while the
-others run on; a cycle grants them, all or none, on the same flavors. Pods that are over give their
-quota back; their nodes only when the cluster says which of them are empty.
+Fewer pods are fewer at once; those that leave hold quota and nodes until the backend has seen
+them go. More pods are asked for while the others run on; a cycle grants them, all or none, on the
+same flavors. Pods that are over give their quota back; their nodes only when the cluster says
+which of them are empty.
 """
 
 from collections import Counter
@@ -29,7 +30,7 @@ from scheduling.loader import load_snapshot, roles_of
 from scheduling.minima import has_minima
 from scheduling.models import Placement, PodSet, Workload
 from scheduling.rules import MOST_PODS
-from scheduling.shrinking import shrink_slices
+from scheduling.shrinking import let_leave
 from scheduling.specs import PodSetChange, SliceSpec, WorkloadChange
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
@@ -212,7 +213,7 @@ def _write(
     elif resized or not row.growth:  # a report of progress asks for nothing new
         row.growth = {"since": now.isoformat()}
     if holds and less:
-        shrink_slices(row, pod_sets)
+        let_leave(row, pod_sets, now)
     _save(row)
     return True
 

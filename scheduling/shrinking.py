@@ -1,41 +1,110 @@
 """Which pods leave where running work is brought to a smaller size, as rows.
 
-The engine's rule takes them node by node. Pods in slices leave by whole slices, which only the
-labels of the nodes can tell: so they leave their rows at once.
+The platform says which: node by node, by the engine's rule, or by whole slices, which only the
+labels of the nodes can tell. They hold quota, nodes and devices until the backend has seen them
+go, as pods do that were taken from a gang.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from django.db.models import QuerySet
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.cutting import slice_domains
 from scheduling.engine.parts import kept_in_slices
+from scheduling.engine.standing import shrunk
 from scheduling.loader import load_snapshot
-from scheduling.models import Placement, PodSet, Workload
+from scheduling.models import Admission, Placement, PodSet, Workload
+
+WHY = "ScaledDown"
+COPIED = ("flavors", "requests", "charges")
 
 
-def shrink_slices(row: Workload, pod_sets: Sequence[PodSet]) -> None:
-    """Let whole slices leave of those pod sets that hold more pods than they ask for by now.
+def let_leave(row: Workload, pod_sets: Sequence[PodSet], at: datetime) -> None:
+    """Let the pods leave that running work holds beyond what it asks for by now.
 
-    Call it once the new counts are written. Costs nothing where no pod set comes in slices.
+    Call it once the new counts are written.
     """
-    if not any(pod_set.slices for pod_set in pod_sets):
-        return
-    snapshot = load_snapshot()
-    known = next((w for w in snapshot.workloads if w.key == str(row.uid)), None)
-    if known is None or known.admission is None:
-        return
-    domains, roles = slice_domains(Atlas(snapshot)), {p.name: p for p in known.pod_sets}
     held = Placement.objects.filter(
         admission__workload=row, admission__released_at=None, admission__is_part=False
     )
-    for assignment in known.admission.assignments:
-        role = roles[assignment.pod_set]
-        if role.count < assignment.count:
-            left = kept_in_slices(role, assignment, role.count, domains)
-            if left is not None:
-                trim(held.filter(pod_set=role.name), left)
+    slices = _left_in_slices(row, pod_sets)
+    leaving: list[tuple[Placement, int]] = []
+    for pod_set in pod_sets:
+        placed = held.filter(pod_set=pod_set.name)
+        nodes = {one.node: one.count for one in placed}
+        if sum(nodes.values()) > pod_set.count:
+            leaving += _taken(placed, slices.get(pod_set.name) or shrunk(nodes, pod_set.count))
+    if not leaving:
+        return
+    part = _part_of(leaving[0][0].admission, at)
+    for placement, stays in leaving:
+        _move(placement, stays, part)
+
+
+def _left_in_slices(row: Workload, pod_sets: Sequence[PodSet]) -> dict[str, Mapping[str, int]]:
+    """Return where pods in slices stay, by pod set. No query where none comes in slices."""
+    if not any(pod_set.slices for pod_set in pod_sets):
+        return {}
+    snapshot = load_snapshot()
+    known = next((w for w in snapshot.workloads if w.key == str(row.uid)), None)
+    if known is None or known.admission is None:
+        return {}
+    domains, roles = slice_domains(Atlas(snapshot)), {p.name: p for p in known.pod_sets}
+    left = {
+        a.pod_set: kept_in_slices(roles[a.pod_set], a, roles[a.pod_set].count, domains)
+        for a in known.admission.assignments
+        if roles[a.pod_set].count < a.count
+    }
+    return {name: nodes for name, nodes in left.items() if nodes is not None}
+
+
+def _taken(placed: QuerySet[Placement], left: Mapping[str, int]) -> list[tuple[Placement, int]]:
+    """Return the placements from which pods leave, each with how many stay."""
+    rows = placed.select_related("admission")
+    return [(one, left.get(one.node, 0)) for one in rows if one.count > left.get(one.node, 0)]
+
+
+def _part_of(admission: Admission, at: datetime) -> Admission:
+    """Return the admission of those pods of a workload that are on their way out."""
+    part, _ = Admission.objects.update_or_create(
+        workload=admission.workload,
+        is_part=True,
+        released_at=None,
+        defaults={"evicted_at": at, "eviction_reason": WHY},
+        create_defaults={
+            "cluster_queue": admission.cluster_queue,
+            "admitted_at": admission.admitted_at,
+            "started_at": admission.started_at,
+            "evicted_at": at,
+            "eviction_reason": WHY,
+        },
+    )
+    return part
+
+
+def _move(placement: Placement, stays: int, part: Admission) -> None:
+    """Let the pods that came last leave a node, and their devices with them."""
+    goes, devices = placement.count - stays, placement.devices[stays:]
+    known = Placement.objects.filter(
+        admission=part, pod_set=placement.pod_set, node=placement.node
+    ).first()
+    other = known or Placement(
+        admission=part,
+        pod_set=placement.pod_set,
+        node=placement.node,
+        count=0,
+        **{name: getattr(placement, name) for name in COPIED},
+    )
+    other.count += goes
+    other.devices = [*other.devices, *devices]
+    other.save()
+    if stays:
+        placement.count, placement.devices = stays, placement.devices[:stays]
+        placement.save(update_fields=["count", "devices"])
+    else:
+        placement.delete()
 
 
 def trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:

@@ -196,6 +196,7 @@ EVICTIONS: dict[str, Reason] = {
         WARNING, _("Pods that had ended came back, and others hold their quota by now.")
     ),
     "Deactivated": Reason(WARNING, _("It was deactivated.")),
+    "ScaledDown": Reason(INFO, _("It was brought to a smaller size.")),
     "InClusterQueue": Reason(INFO, _("A workload of higher priority in the same queue.")),
     "InCohortReclamation": Reason(INFO, _("The owner took its lent quota back.")),
     "InCohortFairSharing": Reason(

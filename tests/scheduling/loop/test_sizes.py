@@ -6,11 +6,12 @@ import pytest
 
 from gpuplatform.common.problems import Rejected
 from queues.models import ClusterQueue, ResourceFlavor, Topology, TopologyLevel
+from scheduling.backends.simulated import STOP
 from scheduling.cycle import run_cycle
 from scheduling.desired import desired_gangs
 from scheduling.engine.machines import GPU
 from scheduling.lifecycle import cancel
-from scheduling.models import Admission, Node, PodSet, UsageInterval
+from scheduling.models import Admission, Node, Placement, PodSet, UsageInterval, Workload
 from scheduling.reconciler import reconcile
 from scheduling.scaling import change_workload
 from scheduling.specs import PodSetChange, WorkloadChange
@@ -27,8 +28,9 @@ def step():
 
 
 def pods(row):
-    """Return on which nodes how many pods stand, as the cluster is told."""
-    (gang,) = (gang for gang in desired_gangs() if gang.workload == str(row.uid))
+    """Return on which nodes how many pods stay, as the cluster is told."""
+    own = (gang for gang in desired_gangs() if gang.workload == str(row.uid))
+    (gang,) = (gang for gang in own if gang.part_of is None)
     return {placed.node[-2:]: placed.count for placed in gang.pods}
 
 
@@ -97,17 +99,48 @@ def running(clock):
 
 
 def test_fewer_pods_are_fewer_at_once_and_metered_to_the_instant(running, clock):
+    Workload.objects.filter(pk=running.pk).update(annotations={STOP: "10"})
     clock.shift(HOUR)
     resize(running, 2)
     assert (status(running), running.gpus, worker(running)) == ("running", 2, (2, None, 0))
     clock.shift(timedelta(seconds=20))  # the worker was busy
     run_cycle("test")
     assert sum(pods(running).values()) == 2
+    reconcile()
+    gone = NOON + HOUR + timedelta(seconds=10)
     assert usage(running) == [
         ("nominal", "", 4, NOON, NOON + HOUR),
         ("nominal", "", 2, NOON + HOUR, None),
+        ("nominal", "", 2, NOON + HOUR, gone),
     ]
-    assert story(running) == ["admitted", "started", "scaled"]
+    assert story(running) == ["admitted", "started", "scaled", "surplus_left"]
+
+
+def test_pods_that_leave_hold_quota_and_nodes_until_they_are_gone(running, clock):
+    Workload.objects.filter(pk=running.pk).update(grace_s=60, annotations={STOP: "60"})
+    waiting = work("datos", "more", pods=2, gpus=1)
+    resize(running, 2)
+    for _ in range(2):
+        clock.shift(timedelta(seconds=20))
+        step()
+        assert status(waiting) == "pending"
+    clock.shift(timedelta(seconds=60))
+    step()
+    assert status(waiting) == "running"
+
+
+def test_pods_that_leave_take_their_own_devices_along(running):
+    Placement.objects.filter(node="h100-node-01").update(devices=[[0], [2]])
+    Placement.objects.filter(node="h100-node-02").update(devices=[[0], [1]])
+    resize(running, 3)
+    resize(running, 1)
+    rows = Placement.objects.filter(admission__workload=running).order_by("-admission__is_part")
+    held = [(row.admission.is_part, row.node[-2:], row.count, row.devices) for row in rows]
+    assert sorted(held) == [
+        (False, "01", 1, [[0]]),
+        (True, "01", 1, [[2]]),
+        (True, "02", 2, [[1], [0]]),
+    ]
 
 
 def test_of_equal_nodes_the_last_by_name_is_left_first(running):
@@ -124,7 +157,7 @@ def test_what_came_free_is_used_in_the_same_cycle(running):
     resize(running, 3)
     step()
     assert status(waiting) == "running"
-    assert Admission.objects.filter(workload=running).count() == 1
+    assert Admission.objects.filter(workload=running, is_part=False).count() == 1
 
 
 # ---- more pods ----------------------------------------------------------------------------------
