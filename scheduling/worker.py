@@ -67,6 +67,8 @@ class Worker:
         quiet = True
         for _ in range(ROUNDS):
             decided = self.decide()
+            if not decided.ran:
+                break  # somebody else decides; the next beat looks again
             looked = self._look() if decided.moved or _is_over(self._looked, LOOK_S) else None
             if not decided.moved and not (looked and looked.moved):
                 break

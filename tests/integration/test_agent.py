@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.integration.cluster import GPU, declare, queue
 from tests.integration.stack import BEAT, WORKER, Stack
-from tests.integration.test_faults import GPU, declare, queue
 
 pytestmark = pytest.mark.services
 PEOPLE = (Path(__file__).parent / "people.py").read_text()

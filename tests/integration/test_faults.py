@@ -1,225 +1,161 @@
-"""Killed workers and too many workers: nothing half done, nothing twice, work goes on."""
+"""Whatever is killed, paused or told twice: nothing half done, nothing twice, work goes on.
+
+All cases share one running set of processes; each mends at its end what it has broken.
+"""
 
 import random
-import subprocess
+import signal
 import time
-from collections import Counter
-from typing import Any
+from collections.abc import Iterator
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
+import redis
 
-from tests.integration.stack import BEAT, WORKER, Stack, as_text
+from tests.integration.cluster import assert_whole
+from tests.integration.site import SLOW_S, Site, running_site
 
 pytestmark = pytest.mark.services
-GPU = "nvidia.com/gpu"
-LEASE_S = 10
+ANSWERS_S = 5.0  # within which a page answers, whatever is away
+LEASE = "SELECT * FROM common_lease WHERE name = 'cycle' FOR UPDATE"
+PLACEMENTS = "LOCK TABLE scheduling_placement IN SHARE MODE"
 
 
-def nodes(count: int) -> list[dict[str, Any]]:
-    amounts = {"cpu": "120", "memory": "960Gi", GPU: "4", "pods": "110"}
-    return [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": f"node-{n:02}", "labels": {"pool": "a"}},
-            "status": {
-                "capacity": amounts,
-                "allocatable": amounts,
-                "conditions": [{"type": "Ready", "status": "True"}],
-            },
-        }
-        for n in range(count)
-    ]
-
-
-def queue(nominal: int) -> list[dict[str, Any]]:
-    kueue = "kueue.x-k8s.io/v1beta2"
-    quota = {"name": "a", "resources": [{"name": GPU, "nominalQuota": nominal}]}
-    return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}},
-        {
-            "apiVersion": kueue,
-            "kind": "ResourceFlavor",
-            "metadata": {"name": "a"},
-            "spec": {"nodeLabels": {"pool": "a"}},
-        },
-        {
-            "apiVersion": kueue,
-            "kind": "ClusterQueue",
-            "metadata": {"name": "cq"},
-            "spec": {
-                "namespaceSelector": {},
-                "resourceGroups": [{"coveredResources": [GPU], "flavors": [quota]}],
-            },
-        },
-        {
-            "apiVersion": kueue,
-            "kind": "LocalQueue",
-            "metadata": {"name": "lq", "namespace": "ns"},
-            "spec": {"clusterQueue": "cq"},
-        },
-    ]
-
-
-def gang(name: str, pods: int, seconds: int | None = None) -> dict[str, Any]:
-    annotations = {"gpuplatform.io/expected-duration-seconds": str(seconds)} if seconds else {}
-    container = {"name": "main", "image": "train", "resources": {"requests": {GPU: "2"}}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": name,
-            "namespace": "ns",
-            "labels": {"kueue.x-k8s.io/queue-name": "lq"},
-            "annotations": annotations,
-        },
-        "spec": {
-            "parallelism": pods,
-            "completions": pods,
-            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
-        },
-    }
-
-
-def declare(stack: Stack, documents: list[dict[str, Any]]) -> None:
-    path = stack.home / "documents.yaml"
-    path.write_text(as_text(documents))
-    stack.manage("import_manifests", str(path))
-
-
-def admitted(stack: Stack) -> int:
-    return int(stack.one("SELECT count(DISTINCT workload_id) FROM scheduling_admission"))
-
-
-def assert_whole(stack: Stack) -> None:
-    """No gang is half applied, none is admitted twice, no node and no queue is overbooked.
-
-    All is read in one snapshot of the database, because workers go on meanwhile.
-    """
-    with psycopg.connect(stack.database_url, row_factory=dict_row) as connection:
-        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
-        assert_gangs_are_whole(connection)
-        assert_nodes_and_meter_agree(connection)
-
-
-def assert_gangs_are_whole(connection: psycopg.Connection) -> None:
-    rows = connection.execute(
-        "SELECT a.workload_id, a.evicted_at,"
-        " (SELECT sum(count) FROM scheduling_placement p WHERE p.admission_id = a.id) AS placed,"
-        " (SELECT sum(count) FROM scheduling_podset s WHERE s.workload_id = w.uid) AS asked"
-        " FROM scheduling_admission a JOIN scheduling_workload w ON w.uid = a.workload_id"
-        " WHERE a.released_at IS NULL"
-    ).fetchall()
-    holding = connection.execute(
-        "SELECT uid FROM scheduling_workload WHERE status IN ('admitted', 'running')"
-    ).fetchall()
-    assert [row for row in rows if row["placed"] != row["asked"]] == []
-    assert [w for w, n in Counter(row["workload_id"] for row in rows).items() if n > 1] == []
-    live = {row["workload_id"] for row in rows if row["evicted_at"] is None}
-    assert {row["uid"] for row in holding} == live
-
-
-def assert_nodes_and_meter_agree(connection: psycopg.Connection) -> None:
-    booked: Counter[str] = Counter()
-    for row in connection.execute(
-        "SELECT p.node, p.count, p.requests FROM scheduling_placement p"
-        " JOIN scheduling_admission a ON a.id = p.admission_id WHERE a.released_at IS NULL"
-    ):
-        booked[row["node"]] += row["count"] * row["requests"][GPU]
-    assert {node: gpus for node, gpus in booked.items() if gpus > 4} == {}
-    metered = connection.execute(
-        "SELECT coalesce(sum(amount), 0) AS gpus FROM scheduling_usageinterval"
-        " WHERE ended_at IS NULL AND resource = %s",
-        [GPU],
-    ).fetchone()
-    assert metered["gpus"] == sum(booked.values())
-
-
-def blocked(stack: Stack) -> int:
-    return int(
-        stack.one(
-            "SELECT count(*) FROM pg_locks l JOIN pg_class c ON c.oid = l.relation"
-            " WHERE NOT l.granted AND c.relname = 'scheduling_placement'"
-        )
-    )
+@pytest.fixture(scope="module")
+def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The processes; whatever all cases have submitted has run once at their end."""
+    with running_site(tmp_path_factory.mktemp("site")) as site:
+        site.tend()
+        site.goes_on()
+        yield site
+        site.tend()
+        site.assert_all_has_run_once()
 
 
 @pytest.fixture
-def cluster(stack: Stack) -> Stack:
-    """Eight nodes of four GPUs, one queue that is promised all of them."""
-    declare(stack, [*nodes(8), *queue(32)])
-    return stack
+def site(shared_site: Site) -> Site:
+    shared_site.tend()
+    return shared_site
 
 
-def test_a_worker_killed_in_the_middle_of_a_cycle_leaves_nothing_and_the_next_one_goes_on(
-    cluster: Stack,
-) -> None:
-    declare(cluster, [gang(f"gang-{n}", pods=4) for n in range(4)])
-    with psycopg.connect(cluster.database_url) as lock:
-        # The cycle has written admissions and waits here to write their placements.
-        lock.execute("LOCK TABLE scheduling_placement IN SHARE MODE")
-        worker = cluster.start(*WORKER)
-        cluster.start(*BEAT, "-s", str(cluster.home / "beat"))
-        cluster.until(lambda: blocked(cluster), "the worker stands in the middle of a cycle")
-        worker.kill()
-        worker.wait()
-        assert admitted(cluster) == 0
-        lock.rollback()
-    assert_whole(cluster)
-    assert admitted(cluster) == 0
-    cluster.start(*WORKER)
-    cluster.until(lambda: admitted(cluster) == 4, "all are admitted", LEASE_S + 30)
-    assert_whole(cluster)
-
-
-def test_two_workers_at_once_admit_each_gang_once(cluster: Stack) -> None:
-    cluster.start(*WORKER, "-n", "one@%h")
-    cluster.start(*WORKER, "-n", "two@%h")
-    cluster.start(*BEAT, "-s", str(cluster.home / "beat"))
-    for start in range(0, 12, 4):
-        declare(cluster, [gang(f"gang-{n}", pods=2, seconds=1) for n in range(start, start + 4)])
-        assert_whole(cluster)
-
-    def finished() -> bool:
-        return bool(
-            cluster.one("SELECT count(*) = 12 FROM scheduling_workload WHERE status = 'finished'")
-        )
-
-    cluster.until(finished, "all have run", 60)
-    assert_whole(cluster)
-    assert cluster.one("SELECT count(*) FROM scheduling_admission") == 12
-    fences = [
-        row["fence"] for row in cluster.rows("SELECT fence FROM scheduling_cycle ORDER BY id")
-    ]
-    assert fences == sorted(fences)
+@pytest.mark.parametrize(
+    ("lock", "table"),
+    [
+        # Faster tests kill a process at other lines: tests/scheduling/loop/test_faults.py.
+        pytest.param(LEASE, "common_lease", id="before it writes", marks=pytest.mark.long),
+        pytest.param(PLACEMENTS, "scheduling_placement", id="while it writes"),
+    ],
+)
+def test_a_worker_killed_before_it_commits_leaves_nothing(site: Site, lock, table) -> None:
+    with site.standing_at(lock, table):
+        uid = site.submitted[-1]
+        site.kill("worker")
+        assert site.status(uid) == "pending"
+    assert site.one("SELECT count(*) FROM scheduling_admission WHERE workload_id = %s", uid) == 0
+    site.tend()
+    site.goes_on()
+    assert site.status(uid) != "pending"
 
 
 @pytest.mark.long
-def test_workers_killed_at_any_instant_change_nothing_but_the_delay(cluster: Stack) -> None:
+def test_a_worker_killed_after_it_has_committed_has_decided(site: Site) -> None:
+    uid = site.submit()
+    site.until(lambda: site.status(uid) != "pending", "it is decided")
+    site.kill("worker")
+    site.tend()
+    site.goes_on()
+    site.assert_all_has_run_once()
+
+
+def test_without_beat_wake_ups_do_and_a_beat_that_was_killed_goes_on(site: Site) -> None:
+    site.kill("beat")
+    uid = site.submit()
+    site.until(lambda: site.status(uid) == "running", "a wake-up is enough", SLOW_S)
+    site.tend()
+    site.until(lambda: site.status(uid) == "finished", "beat sees the end")
+
+
+def test_a_broker_that_is_away_delays_no_page_and_comes_back_empty(site: Site) -> None:
+    site.broker.end(signal.SIGKILL)
+    began = time.monotonic()
+    site.submit()
+    assert time.monotonic() - began < ANSWERS_S
+    site.broker.start()
+    site.goes_on(to_its_end=True)
+
+
+def test_a_broker_that_hangs_delays_no_page_for_long(site: Site) -> None:
+    site.broker.process.send_signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        site.submit()
+        took = time.monotonic() - began
+    finally:
+        site.wake_all()
+    assert took < ANSWERS_S
+    site.goes_on()
+
+
+def test_messages_that_are_lost_or_doubled_change_nothing_but_the_delay(site: Site) -> None:
+    from gpuplatform.common.wakeup import CYCLE_TASK  # noqa: PLC0415
+
+    with redis.Redis.from_url(site.broker.url) as client:
+        client.flushall()  # also who listens to which queue
+        site.goes_on(to_its_end=True)
+        site.assert_all_has_run_once()
+        cycles = site.one("SELECT count(*) FROM scheduling_cycle")
+        site.pause("worker")
+        site.until(lambda: client.llen("cycle"), "a message waits")
+        (message,) = client.lrange("cycle", 0, 0)
+        assert CYCLE_TASK in message.decode()
+        client.rpush("cycle", *[message] * 20)
+        site.wake_all()
+        site.until(lambda: not client.llen("cycle"), "all are taken")
+    assert site.one("SELECT count(*) FROM scheduling_cycle") == cycles
+    site.goes_on()
+
+
+def test_a_database_that_crashes_under_a_running_worker_comes_back(site: Site) -> None:
+    site.submit()
+    site.database.end(signal.SIGQUIT)  # as if it were killed: it recovers from its log
+    assert site.call("GET", "/readyz").status == 503
+    site.database.start()
+    site.goes_on()
+
+
+def test_a_worker_that_is_paused_beyond_its_lease_wakes_up_and_writes_nothing(site: Site) -> None:
+    with site.standing_at(PLACEMENTS, "scheduling_placement"):
+        site.pause("worker")
+    uid = site.submitted[-1]
+    site.run("other")
+    site.until(lambda: site.status(uid) == "finished", "another goes on")
+    site.wake_all()
+    for _ in range(8):  # two workers at once admit nobody twice
+        site.submit()
+        assert_whole(site)
+    site.goes_on()
+    site.assert_all_has_run_once()
+
+
+def test_a_clock_that_steps_an_hour_stops_nothing(site: Site) -> None:
+    for seconds in (3600, 0):  # ahead, and back again
+        site.step(seconds)
+        site.goes_on(to_its_end=True)
+
+
+@pytest.mark.long
+def test_workers_killed_and_paused_at_any_instant_change_nothing_but_the_delay(site: Site) -> None:
     dice = random.Random(20_260_601)
-    cluster.start(*BEAT, "-s", str(cluster.home / "beat"))
-    declare(cluster, [gang(f"gang-{n}", pods=dice.randint(1, 8), seconds=2) for n in range(40)])
     for _ in range(12):
-        workers: list[subprocess.Popen] = [cluster.start(*WORKER, "-n", f"{n}@%h") for n in "ab"]
-        before = cluster.one("SELECT count(*) FROM scheduling_cycle")
-        cluster.until(
-            lambda before=before: cluster.one("SELECT count(*) FROM scheduling_cycle") > before,
-            "a worker decides",
-            LEASE_S + 30,
-        )
-        time.sleep(dice.uniform(0, 0.5))  # any instant
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-        assert_whole(cluster)
-    cluster.start(*WORKER)
-    cluster.until(
-        lambda: cluster.one(
-            "SELECT count(*) = 40 FROM scheduling_workload WHERE status='finished'"
-        ),
-        "all have run",
-        120,
-    )
-    assert_whole(cluster)
+        for _ in range(3):
+            site.submit(pods=dice.randint(1, 8))
+        other = site.run("other")
+        time.sleep(dice.uniform(2, 5))  # any instant
+        if dice.random() < 0.5:
+            site.pause("worker")
+            time.sleep(3)
+            site.wake_all()
+        site.kill("worker")
+        site.processes["worker"] = site.processes.pop("other")
+        assert other.poll() is None
+        assert_whole(site)
+    site.goes_on()

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from gpuplatform.common import leases
 from gpuplatform.common.models import Change, Lease
 from gpuplatform.common.wakeup import request_cycle
 from scheduling import lifecycle
@@ -160,3 +161,17 @@ def test_a_clock_that_steps_an_hour_stops_nothing(teams, step):
     request_cycle(lifecycle.CHANGED, second.uid)
     worker.turn()
     assert [status(row) for row in (first, second)] == [Status.RUNNING] * 2
+
+
+def test_while_somebody_else_decides_it_looks_once_and_waits_for_the_next_beat(teams, monkeypatch):
+    worker, looks = Worker(), []
+    gang = work("datos", "gang")
+    other = leases.acquire(leases.CYCLE, "other", 10)
+    decide = worker.decide
+    monkeypatch.setattr(worker, "decide", lambda: looks.append(1) or decide())
+    worker.turn()
+    assert len(looks) == 1
+    assert status(gang) is Status.PENDING
+    leases.release(other)
+    worker.turn()
+    assert status(gang) is Status.RUNNING
