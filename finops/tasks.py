@@ -4,7 +4,7 @@ import logging
 
 from celery import shared_task
 
-from finops import billing, join
+from finops import alarms, billing, join
 from finops.budgets import measuring
 from finops.closing import late, steps
 
@@ -37,5 +37,7 @@ def close_up() -> list[str]:
 
 @shared_task(name="finops.measure_budgets", ignore_result=True)
 def measure_budgets() -> int:
-    """Measure every budget in its window; twice is harmless."""
-    return len(measuring.measure_budgets())
+    """Measure every budget in its window, and tell what is alarming; twice is harmless."""
+    measured = len(measuring.measure_budgets())
+    alarms.watch_cost()
+    return measured
