@@ -5,7 +5,7 @@ import logging
 from celery import shared_task
 
 from finops import alarms, billing, join
-from finops.budgets import measuring
+from finops.budgets import limits, measuring
 from finops.closing import late, steps
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,15 @@ def rebuild_drafts(months: list[str] | None = None) -> list[str]:
 def load_sources() -> int:
     """Load the days of sources that are due and bill them; twice at a time is harmless."""
     return sum(join.join().days.values())
+
+
+@shared_task(name="finops.read_limits", ignore_result=True)
+def read_gateway_limits() -> list[str]:
+    """Read LiteLLM's own limits, to compare them with budgets; twice is harmless."""
+    told = limits.read_gateways()
+    silent = sorted(name for name, said in told.items() if "code" in said)
+    logger.info("limits.read", extra={"gateways": sorted(told), "silent": silent})
+    return silent
 
 
 @shared_task(name="finops.close_up", ignore_result=True)

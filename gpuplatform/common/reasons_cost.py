@@ -41,6 +41,11 @@ COST: dict[str, Reason] = {
         _("Look at the page of the source, and test it there. Missing days are billed as gaps."),
         short=_("The source {source} is dead."),
     ),
+    "NOTHING_TO_PUSH": Reason(
+        ERROR,
+        _("No budget says anything else than this limit of LiteLLM."),
+        _("Read the limits anew; or make a money budget of the team first."),
+    ),
     "SOURCE_JUDGEMENT": Reason(
         WARNING,
         _("{days} days of {source} wait for a person's judgement, the first is {since}."),
