@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from finops import api, budget_api, closing_api, cost_api, mapping_api, source_api
+from finops import api, budget_api, closing_api, cost_api, mapping_api, shared_api, source_api
 
 urlpatterns = [
     path("prices/tokens/", cost_api.TokenPricesView.as_view(), name="api-token-prices"),
@@ -25,8 +25,15 @@ urlpatterns = [
     path("drift/<str:month>/", closing_api.DriftView.as_view(), name="api-drift"),
     path("budgets/", budget_api.BudgetsView.as_view(), name="api-budgets"),
     path("budgets/<slug:name>/", budget_api.BudgetView.as_view(), name="api-budget"),
+    path("litellm-limits/", budget_api.LimitsView.as_view(), name="api-limits"),
+    path(
+        "litellm-limits/<int:pk>/push/", budget_api.LimitPushView.as_view(), name="api-limit-push"
+    ),
     path("periods/", closing_api.PeriodsView.as_view(), name="api-periods"),
     path("periods/<str:month>/", closing_api.PeriodView.as_view(), name="api-period"),
+    path(
+        "periods/<str:month>/policy/", closing_api.PolicyView.as_view(), name="api-period-policy"
+    ),
     path(
         "periods/<str:month>/summary/",
         closing_api.PeriodSummaryView.as_view(),
@@ -47,6 +54,8 @@ urlpatterns = [
         closing_api.PeriodStepView.as_view(),
         name="api-period-step",
     ),
+    path("shared-costs/", shared_api.SharedCostsView.as_view(), name="api-shared-costs"),
+    path("shared-costs/<slug:name>/", shared_api.SharedCostView.as_view(), name="api-shared-cost"),
     path("sources/", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:name>/", source_api.SourceView.as_view(), name="api-source"),
     path("sources/<slug:name>/test/", source_api.SourceTestView.as_view(), name="api-source-test"),

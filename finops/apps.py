@@ -19,11 +19,13 @@ class FinopsConfig(AppConfig):
 
     def ready(self) -> None:
         """Put the month's cost on the overview, guards around closed months; offer prices."""
+        from finops import alarms  # noqa: PLC0415
         from finops.budgets.check import BudgetCheck  # noqa: PLC0415
         from finops.gpu_use import measured_use  # noqa: PLC0415
         from finops.price_facts import GpuHours  # noqa: PLC0415
         from finops.tiles import cost_tile  # noqa: PLC0415  # models are not there before
         from gpuplatform.common.pages import register_tile  # noqa: PLC0415
+        from scheduling import alerting  # noqa: PLC0415
         from scheduling.bench.registry import Bench, register  # noqa: PLC0415
         from scheduling.checks import register as register_check  # noqa: PLC0415
         from scheduling.measuring import register_use  # noqa: PLC0415
@@ -34,6 +36,7 @@ class FinopsConfig(AppConfig):
         register_check(BudgetCheck())
         register_prices(GpuHours())
         register_use(measured_use)
+        alerting.register(alarms.OWNER, alarms.KINDS)
         post_migrate.connect(put_up, sender=self)
 
 

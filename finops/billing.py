@@ -21,7 +21,7 @@ from finops.corrections import add_adjustment_lines
 from finops.drafts import ContradictionError, Draft, DraftLine, draft
 from finops.loader import MonthFacts, first_metered_at, has_facts, load_facts, stale_periods
 from finops.models import Bill, BillingPeriod, BillLine, Finding
-from finops.models.bills import DRAFTED, IdlePolicy
+from finops.models.bills import DRAFTED, IdlePolicy, UsageSource
 from finops.words import KINDS
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
@@ -30,6 +30,7 @@ from gpuplatform.common.problems import Problem, Rejected
 from queues.models import Team, User
 
 CENTRAL = ""
+OWNERS = ("owner", "owner_net")
 logger = logging.getLogger(__name__)
 READING_ORDER = tuple(KINDS)  # own use first, then loans, then idle; the sort keeps the rest
 Amounts = dict[str, dict[str, str]]
@@ -98,7 +99,8 @@ def choose_idle_policy(
     """Set who pays idle GPUs in one open month, and rebuild its bills in the same transaction.
 
     Raises:
-        Rejected: an unknown policy, or a month that is not open.
+        Rejected: an unknown policy, one that does not go with whose hours are billed, or a month
+            that is not open.
     """
     if policy not in IdlePolicy.values:
         sentence = _("{policy} is not an idle policy.").format(policy=policy[:32])
@@ -107,6 +109,7 @@ def choose_idle_policy(
     with transaction.atomic():
         period = _ensure_period(_month(name, now))
         before = period.idle_policy
+        refuse_together(policy, period.usage_source)
         if policy != before:
             BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED).update(
                 idle_policy=policy
@@ -121,6 +124,26 @@ def choose_idle_policy(
                 reason=reason,
             )
         return rebuild_draft(name, now=now)
+
+
+def refuse_together(idle_policy: str, usage_source: str) -> None:
+    """Refuse that owners pay their idle where use is not our own metering's (FORMAT.md 1).
+
+    Raises:
+        Rejected: the two do not go together.
+    """
+    if idle_policy in OWNERS and usage_source == UsageSource.OPENCOST:
+        words = _("Owners can pay their idle only where use comes from our own metering.")
+        raise Rejected([Problem("idle_policy", "needs_scheduler", words)])
+
+
+def open_month(name: str, now: datetime) -> BillingPeriod:
+    """Return a month's period, made where there is none yet; call it in a transaction.
+
+    Raises:
+        Rejected: not a month, or one that has not begun.
+    """
+    return _ensure_period(_month(name, now))
 
 
 def _rebuild(period: BillingPeriod, now: datetime) -> BillingPeriod:

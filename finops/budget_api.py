@@ -1,6 +1,7 @@
 """REST of budgets."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.http import Http404
@@ -10,6 +11,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from finops.budgets import limits
 from finops.budgets.saving import BudgetSpec, delete_budget, save_budget
 from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
@@ -95,6 +97,68 @@ class BudgetView(CheckedView):
         if not delete_budget(name, _writer(request)):
             raise Http404
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class LimitsView(CheckedView):
+    """LiteLLM's own limits beside our budgets."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read", "POST": "cost:close"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="litellm_limits")
+    def get(self, request: Request) -> Response:
+        """List the limits that the caller may see, each with the budget that it should match."""
+        actor = actor_of(request)
+        demand_visible(may_see_bills(actor))
+        return Response([_limit(row) for row in limits.compared_limits(actor)])
+
+    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="litellm_limits_read")
+    def post(self, request: Request) -> Response:
+        """Ask all gateways for their limits now, and answer of how many teams each told."""
+        _writer(request)
+        told = limits.read_gateways()
+        demand_visible(bool(told))
+        return Response(told)
+
+
+class LimitPushSerializer(serializers.Serializer[Budget]):
+    """Whether a push is only shown, and why it is wanted."""
+
+    dry_run = serializers.BooleanField(default=False)
+    reason = serializers.CharField(max_length=500, allow_blank=True, default="")
+
+
+class LimitPushView(CheckedView):
+    """The way to let LiteLLM limit a team as our budget does."""
+
+    permission_classes = (HasScope,)
+    scopes = {"POST": "cost:close"}
+
+    @extend_schema(
+        request=LimitPushSerializer,
+        responses=OpenApiTypes.OBJECT,
+        operation_id="litellm_limits_push",
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Send the budget's limit to LiteLLM, or with ``dry_run`` answer what would be sent."""
+        user = _writer(request)
+        shape = LimitPushSerializer(data=request.data)
+        shape.is_valid(raise_exception=True)
+        rows = limits.compared_limits(actor_of(request))
+        row = next((one for one in rows if one.limit.pk == pk), None)
+        if row is None:
+            raise Http404
+        if shape.validated_data["dry_run"]:
+            sent = limits.written(row.order) if row.order else None
+            return Response({"dry_run": True, "sent": sent, "limit": _limit(row)})
+        after = limits.push_limit(pk, user, shape.validated_data["reason"])
+        return Response({"dry_run": False, "limit": _limit(after)})
+
+
+def _limit(row: limits.Compared) -> dict[str, Any]:
+    cells = limits.limit_cells(row)
+    amounts = {k: digits(v) for k, v in cells.items() if isinstance(v, Decimal)}
+    return {"id": row.limit.pk, **cells, **amounts}
 
 
 def _writer(request: Request) -> User:

@@ -10,6 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from finops import choosing
 from finops.closing import adjusting, steps
 from finops.closing_json import board_json, plain_cells, summary_json
 from finops.models import BillingPeriod
@@ -17,8 +18,10 @@ from finops.selectors.board import Board, close_board
 from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import Actor, HasScope, actor_of, demand, demand_visible
 from queues.models import User
+
+REASON_LENGTH = 500
 
 
 class Known(serializers.Serializer[BillingPeriod]):
@@ -55,6 +58,40 @@ class AdjustmentSerializer(Known):
     original = serializers.CharField(max_length=7, allow_blank=True, default="")
     original_line = serializers.CharField(max_length=255, allow_blank=True, default="")
     reason = serializers.CharField(max_length=500)
+
+
+class PolicyView(CheckedView):
+    """The rules of a month."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read", "PATCH": "cost:close"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="period_policy")
+    def get(self, request: Request, month: str) -> Response:
+        """Answer every choice of the month, defaults included, and the words that each takes."""
+        demand_visible(actor_of(request).may_see_bills)
+        period = BillingPeriod.objects.filter(name=month).first()
+        if period is None:
+            raise Http404
+        return Response({"policy": choosing.choices_of(period), "words": choosing.WORDS})
+
+    @extend_schema(
+        request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJECT, operation_id="period_choose"
+    )
+    def patch(self, request: Request, month: str) -> Response:
+        """Set some choices of an open month, beside an optional ``reason``; bills follow."""
+        actor = actor_of(request)
+        demand(actor.may_price)
+        asked = request.data if isinstance(request.data, Mapping) else {}
+        wanted = {str(key): str(value) for key, value in asked.items()}
+        reason = wanted.pop("reason", "")[:REASON_LENGTH]
+        period = choosing.choose(month, wanted, _user(actor), reason)
+        return Response({"policy": choosing.choices_of(period), "words": choosing.WORDS})
+
+
+def _user(actor: Actor) -> User:
+    assert isinstance(actor.user, User), "HasScope let somebody in"
+    return actor.user
 
 
 class PeriodsView(CheckedView):

@@ -22,6 +22,7 @@ from scheduling.models import Admission
 
 MEMBER = re.compile(r"([1-9]\d{0,18})\.\d+\.", re.ASCII)
 DAY = timedelta(days=1)
+MEMBERS_OF = 50  # admissions of which members are looked for by name: the newest
 
 
 class Stay(NamedTuple):
@@ -55,10 +56,14 @@ class Names:
             self._by_admission[pk] = uid
             self._by_name[namespace, name].append(Stay(uid, begun, end))
 
-    @property
-    def namespaces(self) -> set[str]:
-        """Return where the work is."""
-        return {namespace for namespace, _ in self._by_name}
+    def asked(self) -> Q:
+        """Return the condition on rows that can be of this work: its namespace or its members."""
+        stays = [stay for found in self._by_name.values() for stay in found]
+        since = min((stay.start for stay in stays), default=clock.now())
+        whose = Q(namespace__in={namespace for namespace, _ in self._by_name})
+        for pk in list(self._by_admission)[-MEMBERS_OF:]:
+            whose |= Q(pod__startswith=f"{pk}.")
+        return whose & Q(day__gte=since.date() - DAY)
 
     def owner(self, namespace: str, pod: str, day: date) -> UUID | None:
         """Return whose a pod was: of several by the same name, of who stood longest that day."""
@@ -95,8 +100,7 @@ def measured_use(
     if end == end.replace(hour=0, minute=0, second=0, microsecond=0):
         rows = rows.filter(day__lt=end.date())
     if workloads is not None:
-        in_own = Q(namespace__in=names.namespaces)
-        rows = rows.filter(in_own | Q(pod__regex=MEMBER.pattern))
+        rows = rows.filter(names.asked())
     found: dict[UUID, Measured] = defaultdict(Measured)
     columns = ("namespace", "pod", "day", "sampled_gpu_hours", "busy_gpu_hours", "idle_gpu_hours")
     for namespace, pod, day, sampled, busy, idle in rows.values_list(*columns).iterator():

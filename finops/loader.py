@@ -48,6 +48,7 @@ from finops.models.bills import DRAFTED
 from finops.models.prices import BILLED_UNITS
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
+from finops.shared_facts import shared_facts
 from finops.specs import NodeShape
 from queues.models import Ownership, ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
@@ -147,9 +148,11 @@ def load_window(
         tokens=said.tokens,
         token_prices=said.token_prices,
         loads=said.loads,
+        shared=shared_facts(window),
     )
+    teams = _billed_teams(facts, mapped.cost_centers)
     return MonthFacts(
-        replace(facts, teams=_billed_teams(facts, mapped.cost_centers)),
+        replace(facts, teams=teams, shared=facts.shared if teams else ()),
         unpriced(window, fillers, {"capacity": capacity, "usage": usage}),
         cluster,
         said.rests_on,
@@ -344,6 +347,7 @@ def _billed_teams(facts: Facts, cost_centers: Mapping[str, str]) -> tuple[TeamFa
     """Return the teams that used something or had a quota, by name."""
     modes = dict(Team.objects.values_list("name", "accounting_mode"))
     seen = {account.name for account in _accounts(facts) if not account.is_bucket}
+    seen |= {team for item in facts.shared for team in item.percentages}
     return tuple(
         TeamFact(
             name,

@@ -4,8 +4,8 @@ import logging
 
 from celery import shared_task
 
-from finops import billing, join
-from finops.budgets import measuring
+from finops import alarms, billing, join
+from finops.budgets import limits, measuring
 from finops.closing import late, steps
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,15 @@ def load_sources() -> int:
     return sum(join.join().days.values())
 
 
+@shared_task(name="finops.read_limits", ignore_result=True)
+def read_gateway_limits() -> list[str]:
+    """Read LiteLLM's own limits, to compare them with budgets; twice is harmless."""
+    told = limits.read_gateways()
+    silent = sorted(name for name, said in told.items() if "code" in said)
+    logger.info("limits.read", extra={"gateways": sorted(told), "silent": silent})
+    return silent
+
+
 @shared_task(name="finops.close_up", ignore_result=True)
 def close_up() -> list[str]:
     """Book what came late for closed months; twice is harmless."""
@@ -41,5 +50,7 @@ def close_up() -> list[str]:
 
 @shared_task(name="finops.measure_budgets", ignore_result=True)
 def measure_budgets() -> int:
-    """Measure every budget in its window; twice is harmless."""
-    return len(measuring.measure_budgets())
+    """Measure every budget in its window, and tell what is alarming; twice is harmless."""
+    measured = len(measuring.measure_budgets())
+    alarms.watch_cost()
+    return measured

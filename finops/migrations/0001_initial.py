@@ -220,6 +220,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='DriftSeen',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('check_id', models.CharField(max_length=8)),
+                ('subject', models.CharField(max_length=320)),
+                ('first_day', models.DateField()),
+                ('last_day', models.DateField()),
+            ],
+            options={
+                'ordering': ('period', 'check_id', 'subject'),
+            },
+        ),
+        migrations.CreateModel(
             name='Fetch',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -262,6 +275,22 @@ class Migration(migrations.Migration):
                 ('code_version', models.CharField(max_length=64)),
                 ('frozen_at', models.DateTimeField()),
             ],
+        ),
+        migrations.CreateModel(
+            name='GatewayLimit',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('team_id', models.CharField(max_length=255)),
+                ('alias', models.CharField(blank=True, max_length=255)),
+                ('hard', models.DecimalField(blank=True, decimal_places=6, max_digits=20, null=True)),
+                ('soft', models.DecimalField(blank=True, decimal_places=6, max_digits=20, null=True)),
+                ('duration', models.CharField(blank=True, max_length=32)),
+                ('reset_at', models.DateTimeField(blank=True, null=True)),
+                ('read_at', models.DateTimeField(default=gpuplatform.common.clock.now)),
+            ],
+            options={
+                'ordering': ('source', 'team_id'),
+            },
         ),
         migrations.CreateModel(
             name='GpuUseRow',
@@ -386,6 +415,26 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('unit', 'subject', 'valid_from'),
+            },
+        ),
+        migrations.CreateModel(
+            name='SharedCost',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', queues.models.fields.NameField(max_length=253)),
+                ('method', models.CharField(choices=[('even', 'in equal parts'), ('weighted', 'by what each cost itself'), ('fixed', 'by fixed percentages')], max_length=8)),
+                ('amount', models.DecimalField(blank=True, decimal_places=2, max_digits=14, null=True)),
+                ('namespace', queues.models.fields.NameField(blank=True, max_length=253)),
+                ('cluster', queues.models.fields.NameField(blank=True, max_length=253)),
+                ('percentages', models.JSONField(blank=True, default=dict)),
+                ('currency', models.CharField(max_length=3)),
+                ('valid_from', models.DateTimeField()),
+                ('valid_to', models.DateTimeField(blank=True, null=True)),
+                ('note', models.CharField(blank=True, max_length=500)),
+                ('created_at', models.DateTimeField(default=gpuplatform.common.clock.now)),
+            ],
+            options={
+                'ordering': ('name', 'valid_from'),
             },
         ),
         migrations.CreateModel(

@@ -88,6 +88,11 @@ class Migration(migrations.Migration):
             field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='state', to='finops.budget'),
         ),
         migrations.AddField(
+            model_name='driftseen',
+            name='period',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='finops.billingperiod'),
+        ),
+        migrations.AddField(
             model_name='coverage',
             name='applied',
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='finops.fetch'),
@@ -152,6 +157,11 @@ class Migration(migrations.Migration):
             name='created_by',
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
+        migrations.AddField(
+            model_name='sharedcost',
+            name='created_by',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+        ),
         migrations.AddConstraint(
             model_name='source',
             constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['opencost', 'litellm_database', 'litellm_api', 'prometheus'])), name='source_kind_known'),
@@ -169,6 +179,11 @@ class Migration(migrations.Migration):
             model_name='gpuuserow',
             name='source',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='finops.source'),
+        ),
+        migrations.AddField(
+            model_name='gatewaylimit',
+            name='source',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='limits', to='finops.source'),
         ),
         migrations.AddField(
             model_name='fetch',
@@ -241,6 +256,10 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('scope', 'team'), ('team__isnull', False)), models.Q(models.Q(('scope', 'team'), _negated=True), ('team', None)), _connector='OR'), name='budget_of_a_team_has_one'),
         ),
         migrations.AddConstraint(
+            model_name='driftseen',
+            constraint=models.UniqueConstraint(fields=('period', 'check_id', 'subject'), name='one_drift_per_subject'),
+        ),
+        migrations.AddConstraint(
             model_name='issuedbill',
             constraint=models.UniqueConstraint(fields=('series', 'sequence'), name='one_bill_per_number'),
         ),
@@ -293,12 +312,32 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('unit__in', ['gpu_hour', 'cpu_hour', 'gib_hour', 'storage_gb_hour', 'input_million', 'output_million'])), name='price_unit_known'),
         ),
         migrations.AddConstraint(
+            model_name='sharedcost',
+            constraint=models.CheckConstraint(condition=models.Q(('valid_to', None), ('valid_to__gt', models.F('valid_from')), _connector='OR'), name='shared_cost_ends_after_it_began'),
+        ),
+        migrations.AddConstraint(
+            model_name='sharedcost',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('amount', None), ('namespace__gt', '')), models.Q(('amount__isnull', False), ('namespace', '')), _connector='OR'), name='shared_cost_is_an_amount_or_a_namespace'),
+        ),
+        migrations.AddConstraint(
+            model_name='sharedcost',
+            constraint=models.CheckConstraint(condition=models.Q(('method__in', ['even', 'weighted', 'fixed'])), name='shared_cost_method_known'),
+        ),
+        migrations.AddConstraint(
+            model_name='sharedcost',
+            constraint=models.UniqueConstraint(condition=models.Q(('valid_to', None)), fields=('name',), name='one_shared_cost_in_force'),
+        ),
+        migrations.AddConstraint(
             model_name='nodepricerow',
             constraint=models.UniqueConstraint(fields=('source', 'day', 'key'), name='one_price_per_node'),
         ),
         migrations.AddConstraint(
             model_name='gpuuserow',
             constraint=models.UniqueConstraint(fields=('source', 'day', 'key'), name='one_use_per_gpu'),
+        ),
+        migrations.AddConstraint(
+            model_name='gatewaylimit',
+            constraint=models.UniqueConstraint(fields=('source', 'team_id'), name='one_limit_per_team'),
         ),
         migrations.AddIndex(
             model_name='fetch',

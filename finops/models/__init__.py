@@ -2,6 +2,8 @@
 
 from finops.models.bills import Bill, BillingPeriod, BillLine, Finding
 from finops.models.budgets import Budget, BudgetState
+from finops.models.drift import DriftSeen
+from finops.models.limits import GatewayLimit
 from finops.models.mappings import Mapping
 from finops.models.periods import (
     Acknowledgement,
@@ -12,6 +14,7 @@ from finops.models.periods import (
     PeriodStep,
 )
 from finops.models.prices import Price
+from finops.models.shared_costs import SharedCost
 from finops.models.source_rows import (
     AssetRow,
     CostRow,
@@ -33,9 +36,11 @@ __all__ = [
     "BudgetState",
     "CostRow",
     "Coverage",
+    "DriftSeen",
     "Fetch",
     "Finding",
     "Freeze",
+    "GatewayLimit",
     "GpuUseRow",
     "IssuedBill",
     "Mapping",
@@ -44,6 +49,7 @@ __all__ = [
     "Payload",
     "PeriodStep",
     "Price",
+    "SharedCost",
     "Source",
     "TeamDayRow",
     "TokenRow",

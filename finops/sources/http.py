@@ -147,9 +147,24 @@ class Connection:
                 return body
         raise AssertionError  # the last attempt raises
 
-    def _once(self, path: str, query: Mapping[str, str | int]) -> bytes:
+    def post(self, path: str, body: bytes) -> bytes:
+        """Send an order, once; return the body of the answer. Nothing of it is recorded.
+
+        Raises:
+            SourceError: no answer, so that nobody can say whether it was taken, or a refusal.
+        """
+        self._before()
+        return self._once(path, {}, body)
+
+    def _once(
+        self, path: str, query: Mapping[str, str | int], order: bytes | None = None
+    ) -> bytes:
+        method = "GET" if order is None else "POST"
+        told = {} if order is None else {"Content-Type": "application/json"}
         try:
-            with self._client.stream("GET", path, params=query) as response:
+            with self._client.stream(
+                method, path, params=query, content=order, headers=told
+            ) as response:
                 body = self._body(response)
                 _check_status(response, body)
                 return body

@@ -9,8 +9,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from finops.budget_forms import BudgetForm
+from finops.budgets.limits import compared_limits
 from finops.budgets.saving import delete_budget, save_budget
 from finops.forms import add_problems
+from finops.ingest.limits import gateways
 from finops.models import Budget
 from finops.selectors.budgets import BUDGET_COLUMNS, budget_cells, budget_rows, unusual_days
 from finops.views.bills import bill_reader
@@ -33,6 +35,8 @@ def budget_list(request: HttpRequest) -> HttpResponse:
         "gone": sum(row.is_gone for row in rows),
         "unmeasured": sum(row.state is None for row in rows),
         "unusual": unusual_days(actor),
+        "limits": compared_limits(actor),
+        "has_gateways": bool(gateways()),
         "actor": actor,
     }
     return render(request, "finops/budgets.html", context)

@@ -16,6 +16,7 @@ from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
 from gpuplatform.common.reasons_agents import AGENTS
 from gpuplatform.common.reasons_checks import PRICES, WORKLOADS
 from gpuplatform.common.reasons_codes import PROTOCOL, RULES
+from gpuplatform.common.reasons_cost import COST
 from gpuplatform.common.reasons_devices import DEVICES
 from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
@@ -192,6 +193,7 @@ REGISTRY: dict[str, Reason] = {
     **FACTS,
     **AGENTS,
     **SOURCES,
+    **COST,
     **RULES,
     **PROTOCOL,
     **LIFE,

@@ -92,6 +92,25 @@ def test_tokens_of_our_own_models_are_a_memo_and_those_of_others_are_added(june)
     sums_match(period)
 
 
+def test_a_team_is_its_id_whatever_its_alias_or_its_key_and_two_tags_are_one_request(june):
+    gateway = rows.source("litellm_api")
+    more = {"key_hash": "a", "team_alias": "equipo-ia"}
+    rows.tokens(gateway, "t-ia", "gpt", 1000, "1.00", day=9, **more)
+    more = {"key_hash": "b", "team_alias": "inteligencia", "tags": ["cc:1001", "cc:1002"]}
+    rows.tokens(gateway, "t-ia", "gpt", 1000, "2.00", day=20, **more)  # renamed, key rotated
+    rows.tokens(gateway, "t-other", "gpt", 1000, "4.00", team_alias="equipo-ia")
+    set_mapping(MappingSpec("litellm_team", "t-ia", "ia"), None)
+    set_mapping(MappingSpec("deployment", "gpt", namespace="out"), None)
+    set_mapping(MappingSpec("mode", "out", mode="external"), None)
+    period = rebuilt()
+    assert lines(kind="tokens_external") == {
+        ("ia", "tokens_external"): Decimal("3.00"),
+        ("unknown_team", "tokens_external"): Decimal("4.00"),
+    }
+    tags = {row["tag"]: row["token_cost"] for row in period.memo["tags"]}
+    assert tags == {"cc:1001": "2.000000", "cc:1002": "2.000000"}
+
+
 def test_who_asks_a_shared_model_pays_a_part_of_its_iron(june):
     gateway = rows.source("litellm_api")
     ClusterQueue.objects.filter(name="cq-ia").update(team=None)

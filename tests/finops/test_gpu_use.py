@@ -56,7 +56,7 @@ def test_a_pod_is_of_the_work_that_its_name_begins_with(june):
 
 def test_a_member_of_an_agent_names_its_admission(june):
     admission = Admission.objects.get(workload__name="w2")
-    measured(f"{admission.pk}.1.worker.0.1@node", 4, namespace="")
+    measured(f"{admission.pk}.1.worker.0.1@node", 4, namespace="", day=15)
     assert idle_of("w2") == 4
     assert measured_use([admission.workload_id], None, AFTER)[admission.workload_id].idle == 4
 

@@ -85,7 +85,7 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/summary/", "/budgets/", "/v1/cost/")
+        parts = ("/bills/", "/summary/", "/budgets/", "/v1/cost/", "/litellm-limits/")
         ends = ("/prices/", "/mappings/")
         return any(part in self.path for part in parts) or self.path.endswith(ends)
 
@@ -128,6 +128,7 @@ BILL_OF_IA = "login 404 404 404 200 200 200"  # ian is no lead
 EDITORS = "login 403 403 403 403 403 200"  # 403 whether the object is there or not
 SEEING_ALL = "login 403 403 403 200 200 200"
 PRICERS = "login 403 403 403 200 403 200"
+NOTHING_TO_PUSH = "login 403 403 403 404 403 404"  # no gateway in this world
 ONLY_POST = "405"
 NO_STREAM = "login 204 204 204 204 204 204"  # a synchronous server cannot keep one open
 STREAM_OF_DATOS = "login 404 404 204 204 204 204"
@@ -281,6 +282,8 @@ PAGES = (
     door("budgets/", "/budgets/", OF_DATOS, files=True),
     door("budgets/new/", "/budgets/new/", "login 403 403 403 200 403 200"),
     door("budgets/<name>/edit/", f"/budgets/{BUDGET}/edit/", "login 403 403 403 200 403 200"),
+    door("budgets/limits/read/", "/budgets/limits/read/", ONLY_POST),
+    door("budgets/limits/<pk>/push/", "/budgets/limits/1/push/", NOTHING_TO_PUSH),
     door("budgets/<name>/delete/", f"/budgets/{BUDGET}/delete/", ONLY_POST),
     door("sources/", "/sources/", OF_READERS, files=True),
     door("sources/new/", "/sources/new/", EDITORS),
@@ -392,6 +395,8 @@ REST = (
     door(f"{API}mappings/", "/api/v1/mappings/", REST_OF_DATOS),
     door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
     door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),
+    door(f"{API}shared-costs/", "/api/v1/shared-costs/", REST_OF_READERS),
+    door(f"{API}shared-costs/<name>/", "/api/v1/shared-costs/rent/", REST_ONLY_POST),
     door(f"{API}sources/", "/api/v1/sources/", REST_OF_READERS),
     door(f"{API}sources/<name>/", f"/api/v1/sources/{SOURCE}/", REST_OF_READERS),
     door(f"{API}sources/<name>/days/", f"/api/v1/sources/{SOURCE}/days/", REST_OF_READERS),
@@ -420,9 +425,12 @@ REST = (
     ),
     door(f"{API}drift/<month>/", f"/api/v1/drift/{MONTH}/", REST_OF_READERS),
     door(f"{API}budgets/", "/api/v1/budgets/", REST_OF_DATOS),
+    door(f"{API}litellm-limits/", "/api/v1/litellm-limits/", REST_OF_DATOS),
+    door(f"{API}litellm-limits/<pk>/push/", "/api/v1/litellm-limits/1/push/", REST_ONLY_POST),
     door(f"{API}budgets/<name>/", f"/api/v1/budgets/{BUDGET}/", REST_OF_DATOS),
     door(f"{API}periods/", "/api/v1/periods/", REST_OF_READERS),
     door(f"{API}periods/<month>/", f"/api/v1/periods/{MONTH}/", REST_OF_READERS),
+    door(f"{API}periods/<month>/policy/", f"/api/v1/periods/{MONTH}/policy/", REST_OF_READERS),
     door(f"{API}periods/<month>/summary/", f"/api/v1/periods/{MONTH}/summary/", REST_OF_DATOS),
     *(
         door(f"{API}periods/<month>/{name}/", f"/api/v1/periods/{MONTH}/{path}/", REST_ONLY_POST)

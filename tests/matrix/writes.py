@@ -118,6 +118,8 @@ def rest(method: str, route: str, answers: str, body: Any, **more: Any) -> Write
 ADMIN = "login 403 403 403 403 403 ok"
 ANYBODY = "login ok ok ok ok ok ok"
 FINANCE = "login 403 403 403 ok 403 ok"
+NO_GATEWAY = "login 403 403 403 404 403 404"  # there is none in this world
+REST_NO_GATEWAY = "401 403 403 403 404 403 404"
 REST_FINANCE = "401 403 403 403 ok 403 ok"
 LEAD_OF_DATOS = "login 404 404 ok 403 403 ok"
 NEW_PASSWORD = {
@@ -336,6 +338,8 @@ WRITES = (
         form_of(f"/budgets/{BUDGET}/edit/", limit="101"),
         f"/budgets/{BUDGET}/edit/",
     ),
+    page("budgets/limits/read/", NO_GATEWAY, {}, "/budgets/limits/read/"),
+    page("budgets/limits/<pk>/push/", NO_GATEWAY, {"reason": REASON}, "/budgets/limits/1/push/"),
     page(
         "budgets/<name>/delete/",
         "login 403 403 403 ok 403 ok",
@@ -551,12 +555,41 @@ WRITES = (
         {"scope": "team", "subject": "datos", "measure": "money", "limit": "5.00"},
         path=f"/api/v1/budgets/{BUDGET}/",
     ),
+    rest("POST", "litellm-limits/", REST_NO_GATEWAY, {}),
+    rest(
+        "POST",
+        "litellm-limits/<pk>/push/",
+        REST_NO_GATEWAY,
+        {"reason": REASON},
+        path="/api/v1/litellm-limits/1/push/",
+    ),
+    rest(
+        "PUT",
+        "shared-costs/<name>/",
+        "401 403 403 403 ok 403 ok",
+        {"method": "even", "amount": "100.00"},
+        path="/api/v1/shared-costs/rent/",
+    ),
+    rest(
+        "DELETE",
+        "shared-costs/<name>/",
+        "401 403 403 403 404 403 404",  # there is none
+        "",
+        path="/api/v1/shared-costs/rent/",
+    ),
     rest(
         "DELETE",
         "budgets/<name>/",
         "401 403 403 403 ok 403 ok",
         "",
         path=f"/api/v1/budgets/{BUDGET}/",
+    ),
+    rest(
+        "PATCH",
+        "periods/<month>/policy/",
+        "401 403 403 403 ok 403 ok",
+        {"idle_basis": "day", "reason": REASON},
+        path=f"/api/v1/periods/{MONTH}/policy/",
     ),
     rest(
         "POST",

@@ -1,0 +1,87 @@
+"""REST of shared costs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from finops import shared_costs
+from finops.models import SharedCost
+from finops.models.shared_costs import SharingMethod
+from gpuplatform.common.paging import CheckedView
+from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.models import User
+
+
+class SharedCostSerializer(serializers.Serializer[SharedCost]):
+    """The shape of a shared cost; what it may be stands in ``finops.shared_costs``."""
+
+    method = serializers.ChoiceField(choices=SharingMethod.choices)
+    amount = serializers.DecimalField(
+        max_digits=14, decimal_places=2, allow_null=True, default=None
+    )
+    namespace = serializers.CharField(max_length=253, allow_blank=True, default="")
+    cluster = serializers.CharField(max_length=253, allow_blank=True, default="")
+    percentages = serializers.DictField(
+        child=serializers.DecimalField(max_digits=7, decimal_places=4), default=dict
+    )
+    valid_from = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    valid_to = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    note = serializers.CharField(max_length=500, allow_blank=True, default="")
+
+    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
+        unknown = set(self.initial_data) - set(self.fields)
+        if unknown:
+            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
+        return attrs
+
+
+class SharedCostsView(CheckedView):
+    """What all teams carry together."""
+
+    permission_classes = (HasScope,)
+    scopes = {"GET": "cost:read"}
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="shared_costs")
+    def get(self, request: Request) -> Response:
+        """List shared costs, those that have ended too, to those who see all bills."""
+        demand_visible(actor_of(request).may_see_bills)
+        return Response([shared_costs.describe(row) for row in SharedCost.objects.all()])
+
+
+class SharedCostView(CheckedView):
+    """One shared cost, by name."""
+
+    permission_classes = (HasScope,)
+    scopes = {"PUT": "cost:close", "DELETE": "cost:close"}
+
+    @extend_schema(
+        request=SharedCostSerializer, responses=OpenApiTypes.OBJECT, operation_id="shared_cost_set"
+    )
+    def put(self, request: Request, name: str) -> Response:
+        """Bring it into force; the one before it ends where it starts."""
+        user = _writer(request)
+        shape = SharedCostSerializer(data=request.data)
+        shape.is_valid(raise_exception=True)
+        spec = shared_costs.SharedSpec(name, **shape.validated_data)
+        return Response(shared_costs.describe(shared_costs.set_shared_cost(spec, user)))
+
+    @extend_schema(responses={204: None}, operation_id="shared_cost_end")
+    def delete(self, request: Request, name: str) -> Response:
+        """Let it end now; what was shared until now stays on its bills."""
+        if shared_costs.end_shared_cost(name, _writer(request)) is None:
+            raise Http404
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _writer(request: Request) -> User:
+    actor = actor_of(request)
+    demand(actor.may_price)
+    assert isinstance(actor.user, User), "HasScope let somebody in"
+    return actor.user
