@@ -109,8 +109,12 @@ def _silent(period: BillingPeriod, rows: Sequence[CheckRow]) -> Iterator[tuple[s
     """Yield the checks that have no row, and whether there was anything to compare."""
     shown = {row.check.id for row in rows}
     days = Q(day__gte=period.starts_at.date(), day__lt=period.ends_at.date())
-    planes: dict[str, Any] = {"R2": CostRow, "R5": TeamDayRow, "R6": TokenRow, "R7": AssetRow}
-    has_rows = {name: Exists(model.objects.filter(days)) for name, model in planes.items()}
+    has_rows = {
+        "R2": Exists(CostRow.objects.filter(days)),
+        "R5": Exists(TeamDayRow.objects.filter(days)),
+        "R6": Exists(TokenRow.objects.filter(days)),
+        "R7": Exists(AssetRow.objects.filter(days)),
+    }
     compared = {
         "R1": bool(period.memo.get("gpu_hours")),
         **BillingPeriod.objects.filter(pk=period.pk).values(**has_rows)[0],

@@ -1,5 +1,7 @@
 """The sentence at the top of a page says what its rows say: by flavor, and with what is kept."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.urls import reverse
 
@@ -7,6 +9,7 @@ from gpuplatform.common.bars import QuotaBar
 from queues.models import FlavorQuota, ResourceFlavor
 from scheduling.models import Node
 from scheduling.selectors import findings
+from scheduling.selectors.loans import OpenLoan
 from tests.scheduling.loop import world
 
 from .conftest import decide
@@ -37,6 +40,17 @@ pytestmark = pytest.mark.django_db
 )
 def test_a_queue_is_judged_flavor_by_flavor(bars, words):
     assert findings.queue_sentence("cq", bars) == words
+
+
+def test_open_loans_are_counted_by_queue_and_flavor_like_on_every_page():
+    now = datetime(2026, 11, 30, tzinfo=UTC)
+    loans = [
+        OpenLoan(queue, None, flavor, gpus, now, ())
+        for queue, flavor, gpus in (("a", "h100", 4), ("a", "a100", 2), ("b", "h100", 1))
+    ]
+    assert findings.loans_sentence(loans) == "2 queues borrow 7 GPUs now, in 3 open loans"
+    assert findings.loans_sentence(loans[2:]) == "1 queue borrows 1 GPU now, in 1 open loan"
+    assert findings.loans_sentence([]) == "Nothing is on loan now"
 
 
 def test_what_a_cohort_keeps_and_nobody_uses_stands_unused_too(platform, ada, signed_in):
