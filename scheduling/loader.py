@@ -96,6 +96,20 @@ def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
     )
 
 
+def load_standing(now: datetime) -> Snapshot:
+    """Return the world without work that holds nothing, and which pods came lately.
+
+    What pages show of nodes and of who holds them rests on no more, however many wait.
+    """
+    return replace(load(now, waiting=False).snapshot, shapes=recent(now))
+
+
+def load_platform(now: datetime) -> Snapshot:
+    """Return hardware and promises as they stand, without work and without memory."""
+    node_rows = {row.name: row for row in rows.Node.objects.all()}
+    return _platform(now, load_doors(), node_rows)
+
+
 def _platform(now: datetime, doors: Doors, node_rows: Mapping[str, rows.Node]) -> Snapshot:
     """Return hardware and promises, without work and memory."""
     flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
