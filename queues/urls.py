@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from queues import account, editors, people, views
+from queues import account, editors, people, quota_edits, views
 
 urlpatterns = [
     path("queues/new/", editors.queue_edit, name="queue-new"),
@@ -20,6 +20,7 @@ urlpatterns = [
     path("teams/<name:name>/members/", views.team_member, name="team-member"),
     path("teams/<name:name>/namespaces/", views.team_namespace, name="team-namespace"),
     path("teams/<name:name>/local-queues/", views.team_local_queue, name="team-local-queue"),
+    path("quotas/", quota_edits.quotas_edit, name="quotas-edit"),
     path("people/", people.people_page, name="people"),
     path("people/new/", people.person_new, name="person-new"),
     path("people/<name:username>/edit/", people.person_edit, name="person-edit"),

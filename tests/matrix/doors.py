@@ -191,6 +191,7 @@ PAGES = (
     door("account/password/", "/account/password/", SIGNED_IN),
     door("account/tokens/", "/account/tokens/", ONLY_POST),
     door("account/tokens/revoke/", "/account/tokens/revoke/", ONLY_POST),
+    door("quotas/", "/quotas/", EDITORS, files=True, shows=("queue",)),
     door("submit/", "/submit/", "login 403 200 200 403 403 200"),
     door("cost/", "/cost/", "login 404 404 200 200 200 200", files=True, allowed=LENDER),
     door("cost/by/", "/cost/by/?window=2026-06", "login 404 404 200 200 200 200", files=True),

@@ -79,6 +79,7 @@ LISTS = {
     f"/api/v1/bills/{MONTH}/": ("",),
 }
 LISTS_OF_ADMINS = {
+    "/quotas/": ("", "csv"),
     "/agents/": ("", "csv"),
     "/api/v1/agents/": ("",),
     "/people/": ("", "csv"),

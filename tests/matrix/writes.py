@@ -30,6 +30,7 @@ from tests.matrix.world import (
     SOURCE_DAY,
     word,
 )
+from tests.scheduling.loop.world import FLAVOR
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -130,6 +131,13 @@ WORKLOAD = {
     "namespace": word("datos", "namespace"),
     "queue": word("datos", "door"),
     "pod_sets": [{"name": "main", "count": 1, "requests": {"nvidia.com/gpu": 1}}],
+}
+CELL = f"{ZEBU}|{FLAVOR}|nvidia.com/gpu"
+QUOTAS = {
+    f"{CELL}-nominal": "5",
+    f"{CELL}-seen": "4//",
+    f"version|{ZEBU}": "1",
+    "reason": REASON,
 }
 MANIFEST = f"""
 apiVersion: batch/v1
@@ -323,6 +331,7 @@ WRITES = (
         {"amount": "1.00", "reason": REASON},
         f"/bills/{MONTH}/close/adjust/",
     ),
+    page("quotas/", ADMIN, QUOTAS),
     page(
         "budgets/new/",
         "login 403 403 403 ok 403 ok",

@@ -24,7 +24,15 @@ LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audi
 LISTS += ("flavors",)
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
 OWN = ("people", "account", "account-password")
-NEW = ("queue-new", "cohort-new", "team-new", "person-new", "flavor-new", "topology-new")
+NEW = (
+    "quotas-edit",
+    "queue-new",
+    "cohort-new",
+    "team-new",
+    "person-new",
+    "flavor-new",
+    "topology-new",
+)
 # What an empty list says, and where its reader goes on.
 BEGINNINGS = {
     "overview": ("How to begin", "submit", "team-new", "queue-new", "price-new", "person-new"),
