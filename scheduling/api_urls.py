@@ -18,6 +18,7 @@ from scheduling.api import (
     WorkloadsView,
     WorkloadView,
 )
+from scheduling.fairness_api import FairShareView
 from scheduling.life_api import (
     AdmissionChecksView,
     AdmissionCheckView,
@@ -49,5 +50,6 @@ urlpatterns: list[URLPattern] = [
     path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("availability/", AvailabilityView.as_view(), name="api-availability"),
+    path("fair-share/", FairShareView.as_view(), name="api-fair-share"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

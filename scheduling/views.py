@@ -20,7 +20,7 @@ from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.forms import AnswerForm, WorkloadFilter
-from scheduling.selectors import findings, history, loans, quotas, workloads
+from scheduling.selectors import fair_share, findings, history, loans, quotas, workloads
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
@@ -213,6 +213,29 @@ def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
     except Rejected as error:
         messages.error(request, " ".join(problem.message for problem in error.problems))
     return redirect("workload", uid=uid)
+
+
+# ---- fair share ---------------------------------------------------------------------------------
+
+
+@require_safe
+@require()
+def fair_share_page(request: HttpRequest) -> HttpResponse:
+    """Show whose turn it is in every tree, why, and against what."""
+    actor, root = actor_of(request), asked(request, "tree")
+    every = fair_share.fair_trees(actor)
+    trees = [tree for tree in every if tree.root == root] if root else every
+    if wanted_format(request):
+        cells = fair_share.fair_cells(trees)
+        return rows_response(request, "fair-share", fair_share.FAIR_COLUMNS, cells)
+    context = {
+        "actor": actor,
+        "trees": trees,
+        "roots": [tree.root for tree in every],
+        "wanted": root,
+        "sentence": fair_share.headline(trees),
+    }
+    return render(request, "scheduling/fair_share.html", context)
 
 
 # ---- loans --------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ RAIL = (
     RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
+    RailItem("fair-share", _("Fair share"), "fair", "r"),
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),

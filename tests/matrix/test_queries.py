@@ -24,6 +24,7 @@ FEW, MANY = 3, 30
 # What may cost more, and why: each reads the whole snapshot, which is 15 queries however large.
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
 SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
+SNAPSHOT_PAGES += ("/fair-share/", "/api/v1/fair-share/")
 SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
@@ -44,6 +45,7 @@ LISTS = {
     "/flavors/": ("", "csv"),
     "/flavors/h100-sxm/": ("",),
     "/borrowing/": ("", "csv"),
+    "/fair-share/": ("", "csv"),
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
     "/cost/": ("", "csv"),
@@ -70,6 +72,7 @@ LISTS = {
     "/api/v1/cluster-queues/": ("",),
     "/api/v1/local-queues/": ("",),
     "/api/v1/flavors/": ("",),
+    "/api/v1/fair-share/": ("",),
     "/api/v1/fragments/": ("",),
     "/api/v1/alerts/": ("",),
     "/api/v1/availability/": ("",),
