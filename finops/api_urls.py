@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from finops import api, budget_api, closing_api, cost_api, mapping_api, source_api
+from finops import api, budget_api, closing_api, cost_api, mapping_api, replay_api, source_api
 
 urlpatterns = [
     path("prices/tokens/", cost_api.TokenPricesView.as_view(), name="api-token-prices"),
@@ -46,6 +46,8 @@ urlpatterns = [
         closing_api.PeriodStepView.as_view(),
         name="api-period-step",
     ),
+    path("replays/", replay_api.ReplaysView.as_view(), name="api-replays"),
+    path("replays/<uuid:uid>/", replay_api.ReplayView.as_view(), name="api-replay"),
     path("sources/", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:name>/", source_api.SourceView.as_view(), name="api-source"),
     path("sources/<slug:name>/test/", source_api.SourceTestView.as_view(), name="api-source-test"),

@@ -21,7 +21,9 @@ class FinopsConfig(AppConfig):
         """Put the month's cost on the overview, guards around closed months; offer prices."""
         from finops.budgets.check import BudgetCheck  # noqa: PLC0415
         from finops.price_facts import prices_now  # noqa: PLC0415
+        from finops.replaying.showing import TOPIC, replay_feed  # noqa: PLC0415
         from finops.tiles import cost_tile  # noqa: PLC0415  # models are not there before
+        from gpuplatform.common.live import register_feed, register_topics  # noqa: PLC0415
         from gpuplatform.common.pages import register_tile  # noqa: PLC0415
         from scheduling.bench.registry import Bench, register  # noqa: PLC0415
         from scheduling.checks import register as register_check  # noqa: PLC0415
@@ -31,6 +33,8 @@ class FinopsConfig(AppConfig):
         register(Bench("bill", "a month of many workloads to its bill", _take_options, _bench))
         register_check(BudgetCheck())
         register_prices(prices_now)
+        register_topics(TOPIC)
+        register_feed("replay", replay_feed())
         post_migrate.connect(put_up, sender=self)
 
 

@@ -42,6 +42,7 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "bills": actor.may_see_bills or leads,
         "prices": actor.may_see_prices,
         "sources": actor.may_see_bills,
+        "everything": actor.sees_everything,
         "people": actor.may_manage_people,
         "audit": actor.may_see_audit or leads,
     }

@@ -12,6 +12,7 @@ from finops.models.periods import (
     PeriodStep,
 )
 from finops.models.prices import Price
+from finops.models.replays import QuotaReplay
 from finops.models.source_rows import (
     AssetRow,
     CostRow,
@@ -44,6 +45,7 @@ __all__ = [
     "Payload",
     "PeriodStep",
     "Price",
+    "QuotaReplay",
     "Source",
     "TeamDayRow",
     "TokenRow",

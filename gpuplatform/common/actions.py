@@ -56,6 +56,8 @@ SENTENCES: Mapping[str, str | Promise] = {
     "membership.set": _("Member's role set"),
     "platform_role.granted": _("Platform role granted"),
     "platform_role.revoked": _("Platform role taken away"),
+    "quota_replay.asked": _("Replay under other quotas asked"),
+    "quota_replay.cancelled": _("Replay under other quotas cancelled"),
     "price.ended": _("Price ended"),
     "price.set": _("Price set"),
     "source_day.accepted": _("Reading of a day accepted"),

@@ -78,6 +78,7 @@ RAIL = (
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
     RailItem("fair-share", _("Fair share"), "fair", "r"),
+    RailItem("replays", _("What if"), "replays", "i", "everything"),
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),
     RailItem("cost", _("Cost"), "cost", "c", "cost"),
     RailItem("bills", _("Bills"), "bills", "l", "bills"),

@@ -21,6 +21,7 @@ from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
+from gpuplatform.common.reasons_replays import REPLAYS
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
@@ -190,6 +191,7 @@ REGISTRY: dict[str, Reason] = {
     **FACTS,
     **AGENTS,
     **SOURCES,
+    **REPLAYS,
     **RULES,
     **PROTOCOL,
     **LIFE,

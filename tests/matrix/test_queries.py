@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.matrix.doors import NODE, ZEBU, ZEBU_RUNS
 from tests.matrix.growth import grow
-from tests.matrix.world import MONTH, SOURCE
+from tests.matrix.world import MONTH, REPLAY, SOURCE
 
 pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parent / "query_counts.json"
@@ -83,6 +83,9 @@ LISTS = {
 }
 LISTS_OF_ADMINS = {
     "/quotas/": ("", "csv"),
+    "/replays/": ("",),
+    f"/replays/{REPLAY}/": ("", "csv"),
+    "/api/v1/replays/": ("",),
     "/agents/": ("", "csv"),
     "/api/v1/agents/": ("",),
     "/people/": ("", "csv"),

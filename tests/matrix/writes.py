@@ -26,6 +26,7 @@ from tests.matrix.world import (
     MAPPING_ID,
     MONTH,
     PRICE_ID,
+    REPLAY,
     SOURCE,
     SOURCE_DAY,
     word,
@@ -333,6 +334,12 @@ WRITES = (
     ),
     page("quotas/", ADMIN, QUOTAS),
     page(
+        "replays/new/",
+        ADMIN,
+        form_of("/replays/new/", first_day="2026-06-01", last_day="2026-06-01"),
+    ),
+    page("replays/<uid>/cancel/", ADMIN, {}, f"/replays/{REPLAY}/cancel/"),
+    page(
         "budgets/new/",
         "login 403 403 403 ok 403 ok",
         form_of("/budgets/new/", name="all", subject="datos", limit="100"),
@@ -549,6 +556,19 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"reason": REASON},
         path=f"/api/v1/mappings/{MAPPING_ID}/end/",
+    ),
+    rest(
+        "POST",
+        "replays/",
+        "401 403 403 403 403 403 ok",
+        {"first_day": "2026-06-01", "last_day": "2026-06-01"},
+    ),
+    rest(
+        "DELETE",
+        "replays/<uid>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/replays/{REPLAY}/",
     ),
     rest(
         "PUT",

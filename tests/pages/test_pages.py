@@ -21,7 +21,7 @@ from .conftest import decide, finished
 pytestmark = pytest.mark.django_db
 
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
-LISTS += ("flavors", "fair-share")
+LISTS += ("flavors", "fair-share", "replays")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
 OWN = ("people", "account", "account-password")
 NEW = (
@@ -42,6 +42,7 @@ BEGINNINGS = {
     "teams": ("No team yet", "team-new"),
     "people": ("1 person has an account", "person-new"),
     "fair-share": ("No cohort shares anything yet", "cohort-new"),
+    "replays": ("Nothing was replayed yet", "replay-new"),
     "borrowing": ("Nothing has been borrowed yet",),
     "cost": ("Nothing is billed yet",),
     "bills": ("Nothing is billed yet",),
