@@ -20,7 +20,7 @@ from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.forms import AnswerForm, WorkloadFilter
-from scheduling.selectors import fair_share, findings, history, loans, quotas, workloads
+from scheduling.selectors import fair_share, findings, folding, history, loans, quotas, workloads
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
@@ -90,12 +90,12 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         cells = quotas.quota_cells(board, flavor, resource)
         return rows_response(request, "queues", quotas.QUOTA_COLUMNS, cells)
     column = quotas.choose_column(board, flavor, resource)
-    rows = quotas.tree_rows(board, column) if column else quotas.tree_rows(board, NO_COLUMN)
+    rows = quotas.tree_rows(board, column or NO_COLUMN)
     bars = [row.bar for row in rows if row.kind == "queue" and row.bar]
     context = {
         "actor": actor,
         "board": board,
-        "rows": rows,
+        "rows": folding.folded(rows, asked(request, "cohort")),
         "column": column,
         "columns": board.columns,
         "sentence": findings.queues_sentence(
@@ -230,7 +230,7 @@ def fair_share_page(request: HttpRequest) -> HttpResponse:
         return rows_response(request, "fair-share", fair_share.FAIR_COLUMNS, cells)
     context = {
         "actor": actor,
-        "trees": trees,
+        "trees": folding.shortened(trees),
         "roots": [tree.root for tree in every],
         "wanted": root,
         "sentence": fair_share.headline(trees),

@@ -49,11 +49,15 @@ class FairCohort:
 
 @dataclass(frozen=True, slots=True)
 class FairTree:
-    """One tree of cohorts. ``cohorts`` are those with somebody in them that the reader sees."""
+    """One tree of cohorts. ``cohorts`` are those with somebody in them that the reader sees.
+
+    ``more``: how many of them the page does not show.
+    """
 
     root: str
     mode: Fairness
     cohorts: tuple[FairCohort, ...]
+    more: int = 0
 
 
 def fair_trees(actor: Actor, board: Board | None = None) -> list[FairTree]:

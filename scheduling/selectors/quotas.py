@@ -69,6 +69,7 @@ class TreeRow:
     live: Live = NOBODY
     state: str = ""
     kept: QuotaRow | None = None  # what a cohort keeps for all below it, and lends of that
+    folded: int = 0  # queues below it that the page does not show
     is_hidden: bool = False  # of others: named because something of the reader hangs below
 
 
@@ -254,6 +255,9 @@ class _Tree:
         for name in board.queues:
             parent = board.snapshot.cluster_queues[name].cohort
             self.members.setdefault(parent, []).append(name)
+        self.doors: dict[str, list[LocalQueue]] = {}
+        for local in board.local_queues:
+            self.doors.setdefault(local.cluster_queue, []).append(local)
         self.row = {
             (row.kind, row.name): row
             for row in board.rows
@@ -318,7 +322,7 @@ class _Tree:
         return inside
 
     def _queue(self, name: str, level: int, position: int, size: int) -> list[TreeRow]:
-        doors = [local for local in self.board.local_queues if local.cluster_queue == name]
+        doors = self.doors.get(name, [])
         row = self.row.get((Kind.QUEUE, name))
         head = TreeRow(
             "queue",

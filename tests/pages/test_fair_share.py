@@ -11,6 +11,7 @@ from queues.access import actor_for
 from queues.models import ClusterQueue, Cohort
 from scheduling.engine.view import quota_rows
 from scheduling.loader import load_snapshot
+from scheduling.selectors import folding
 from scheduling.selectors.fair_share import fair_cells, fair_trees
 from scheduling.selectors.fairness import View
 from scheduling.selectors.line import waiting_sums
@@ -133,3 +134,37 @@ def test_trees_cost_no_more_queries_with_more_queues(shared, ada, django_assert_
         world.queue(f"team{number}", 1, cohort="llm")
     with django_assert_max_num_queries(30):
         assert len(list(fair_cells(fair_trees(actor)))) == 7
+
+
+# ---- long trees --------------------------------------------------------------------------------
+def test_a_long_tree_shows_its_cohorts_and_the_queues_of_the_one_that_is_opened(
+    platform, ada, signed_in, monkeypatch
+):
+    monkeypatch.setattr(folding, "MOST_ROWS", 3)
+    world.queue("alone", 1, cohort="other")
+    browser = signed_in(ada)
+    rows = browser.get("/queues/").context["rows"]
+    assert [(row.name, row.folded, row.has_children) for row in rows] == [
+        ("llm", 2, False),
+        ("other", 1, False),
+    ]
+    opened = browser.get("/queues/", {"cohort": "llm"})
+    names = [row.name for row in opened.context["rows"]]
+    assert names == ["llm", "cq-datos", "lq", "cq-ia", "other"]
+    assert [row.folded for row in opened.context["rows"]] == [0, 0, 0, 0, 1]
+    assert 'href="?cohort=other"' in opened.text
+    file = rows_of(browser.get("/queues/", {"format": "csv"}))
+    assert {"cq-datos", "cq-ia", "cq-alone"} <= {row["name"] for row in file}
+
+
+def test_many_sisters_are_shown_tree_by_tree(shared, ada, signed_in, monkeypatch):
+    monkeypatch.setattr(folding, "MOST_SISTERS", 2)
+    top = Cohort.objects.get(name="llm")
+    Cohort.objects.create(name="inside", parent=top)
+    world.queue("deep", 1, cohort="inside")
+    Cohort.objects.create(name="second", fairness="share")
+    browser = signed_in(ada)
+    llm = browser.get(PAGE).context["trees"][0]
+    assert (llm.root, len(llm.cohorts), llm.more) == ("llm", 1, 1)
+    (whole,) = browser.get(PAGE, {"tree": "llm"}).context["trees"]
+    assert [cohort.name for cohort in whole.cohorts] == ["llm", "inside"]
