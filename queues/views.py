@@ -43,6 +43,7 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "prices": actor.may_see_prices,
         "sources": actor.may_see_bills,
         "everything": actor.sees_everything,
+        "requests": actor.sees_everything or bool(actor.team_ids),
         "people": actor.may_manage_people,
         "audit": actor.may_see_audit or leads,
     }

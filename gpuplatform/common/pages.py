@@ -77,6 +77,7 @@ RAIL = (
     RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
+    RailItem("requests", _("Requests"), "requests", "x", "requests"),
     RailItem("fair-share", _("Fair share"), "fair", "r"),
     RailItem("replays", _("What if"), "replays", "i", "everything"),
     RailItem("borrowing", _("Borrowing"), "borrowing", "b"),

@@ -127,4 +127,14 @@ PROMISES: dict[str, Reason] = {
         _("Edit the queue to promise it another flavor or resource."),
     ),
     "QUOTA_TWICE": Reason(ERROR, _("{queue}, {flavor}, {resource} stands twice.")),
+    # Requests of quota.
+    "REQUEST_WHY": Reason(ERROR, _("A reason of at least {least} characters is needed.")),
+    "REQUEST_OVER_BEFORE": Reason(ERROR, _("The day on which it ends must not be over.")),
+    "REQUEST_EMPTY": Reason(ERROR, _("Nothing differs from how it stands.")),
+    "REQUEST_DECIDED": Reason(ERROR, _("Somebody has decided on this request already.")),
+    "REQUEST_LENDER_SHORT": Reason(
+        ERROR,
+        _("{queue} is promised {have} of {flavor}, and {need} would be taken from it."),
+        _("Name another lender, or none."),
+    ),
 }

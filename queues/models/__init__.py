@@ -5,6 +5,7 @@ from queues.models.flavors import ResourceFlavor, Topology, TopologyLevel
 from queues.models.priorities import PriorityClass
 from queues.models.queues import ClusterQueue, LocalQueue
 from queues.models.quotas import FlavorQuota
+from queues.models.requests import QuotaRequest
 from queues.models.teams import Membership, Namespace, PlatformRole, Team
 from queues.models.tokens import ApiToken
 from queues.models.users import User
@@ -19,6 +20,7 @@ __all__ = [
     "Namespace",
     "PlatformRole",
     "PriorityClass",
+    "QuotaRequest",
     "ResourceFlavor",
     "Team",
     "Topology",

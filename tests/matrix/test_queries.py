@@ -46,6 +46,7 @@ LISTS = {
     "/flavors/h100-sxm/": ("",),
     "/borrowing/": ("", "csv"),
     "/fair-share/": ("", "csv"),
+    "/requests/": ("", "csv"),
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
     "/cost/": ("", "csv"),

@@ -30,6 +30,7 @@ from queues.models import (
     Membership,
     Namespace,
     PriorityClass,
+    QuotaRequest,
     ResourceFlavor,
     Team,
     User,
@@ -52,6 +53,7 @@ CHECK, GATE = "approval", "gates.example.com/review"
 MAPPING_ID = 990_101
 SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 BUDGET = "datos-june"
+REQUEST = 990_201
 REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
@@ -139,6 +141,11 @@ def run(clock: Any) -> None:
     row.limit, row.first_day = 100, date(2026, 6, 1)
     row.save()
     _replay()
+    told = {"queue": word("datos", "queue"), "flavor": FLAVOR, "resource": GPU, "nominal": 5}
+    told |= {"borrowing_limit": None, "lending_limit": None}
+    told["was"] = dict(told, nominal=4)
+    asked = {"team": datos, "reason": word("datos", "reason"), "cells": [told]}
+    QuotaRequest.objects.create(pk=REQUEST, asked_name="lea", **asked)
 
 
 def _replay() -> None:

@@ -27,6 +27,7 @@ from tests.matrix.world import (
     MONTH,
     PRICE_ID,
     REPLAY,
+    REQUEST,
     SOURCE,
     SOURCE_DAY,
     word,
@@ -140,6 +141,8 @@ QUOTAS = {
     f"version|{ZEBU}": "1",
     "reason": REASON,
 }
+AMOUNTS = {f"{CELL}-{name}": "" for name in ("borrowing_limit", "lending_limit")}
+ASKED = {f"{CELL}-nominal": "5", "reason": REASON} | AMOUNTS
 MANIFEST = f"""
 apiVersion: batch/v1
 kind: Job
@@ -333,6 +336,14 @@ WRITES = (
         f"/bills/{MONTH}/close/adjust/",
     ),
     page("quotas/", ADMIN, QUOTAS),
+    page("requests/new/", "login 403 403 ok 403 403 ok", ASKED, "/requests/new/?team=datos"),
+    page(
+        "requests/<pk>/decide/",
+        "login 404 404 403 403 403 ok",
+        {"approve": "1", "note": REASON},
+        f"/requests/{REQUEST}/decide/",
+    ),
+    page("requests/<pk>/withdraw/", LEAD_OF_DATOS, {}, f"/requests/{REQUEST}/withdraw/"),
     page(
         "replays/new/",
         ADMIN,

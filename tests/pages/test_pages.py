@@ -21,7 +21,7 @@ from .conftest import decide, finished
 pytestmark = pytest.mark.django_db
 
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
-LISTS += ("flavors", "fair-share", "replays")
+LISTS += ("flavors", "fair-share", "replays", "requests")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
 OWN = ("people", "account", "account-password")
 NEW = (
@@ -41,6 +41,7 @@ BEGINNINGS = {
     "nodes": ("No node yet", "submit"),
     "teams": ("No team yet", "team-new"),
     "people": ("1 person has an account", "person-new"),
+    "requests": ("Nobody has asked for quota yet", "request-new"),
     "fair-share": ("No cohort shares anything yet", "cohort-new"),
     "replays": ("Nothing was replayed yet", "replay-new"),
     "borrowing": ("Nothing has been borrowed yet",),
