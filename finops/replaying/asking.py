@@ -58,7 +58,7 @@ def ask(spec: ReplaySpec, *, actor: User) -> QuotaReplay:
     with transaction.atomic():
         still_open = QuotaReplay.objects.filter(state__in=OPEN).count()
         if still_open >= MOST_OPEN:
-            raise _refused("", "REPLAY_BUSY", count=still_open)
+            raise _refused("REPLAY_BUSY", "", count=still_open)
         row = QuotaReplay.objects.create(
             asked_by=actor,
             asked_name=actor.get_username(),
@@ -105,22 +105,22 @@ def window_of_days(first: date, last: date) -> tuple[datetime, datetime]:
 def _window(spec: ReplaySpec, now: datetime) -> tuple[datetime, datetime]:
     days = (spec.last_day - spec.first_day).days + 1
     if not 1 <= days <= MOST_DAYS or spec.last_day >= date.max - timedelta(days=1):
-        raise _refused("to", "REPLAY_WINDOW", most=MOST_DAYS)
+        raise _refused("REPLAY_WINDOW", "to", most=MOST_DAYS)
     starts_at, ends_at = window_of_days(spec.first_day, spec.last_day)
     if ends_at > now:
-        raise _refused("to", "REPLAY_WINDOW", most=MOST_DAYS)
+        raise _refused("REPLAY_WINDOW", "to", most=MOST_DAYS)
     return starts_at, ends_at
 
 
 def _refuse_size(starts_at: datetime, ends_at: datetime) -> None:
     count, most = count_past(starts_at, ends_at), settings.REPLAY_MOST_WORKLOADS
     if count > most:
-        raise _refused("from", "REPLAY_TOO_LARGE", count=count, most=most)
+        raise _refused("REPLAY_TOO_LARGE", "from", count=count, most=most)
     if not count:
-        raise _refused("from", "REPLAY_NO_WORK")
+        raise _refused("REPLAY_NO_WORK", "from")
 
 
-def _refused(path: str, code: str, **numbers: int) -> Rejected:
+def _refused(code: str, path: str, **numbers: int) -> Rejected:
     sentence = reasons.sentence(code, {"path": path, **numbers})
     return Rejected([Problem(path, code, sentence, numbers)])
 
@@ -130,7 +130,7 @@ def _platforms(
 ) -> tuple[Snapshot, Snapshot, list[dict[str, Any]]]:
     """Return the platform as it is, as it would be with these cells, and what they change."""
     if len(cells) > MOST_CELLS:
-        raise _refused("cells", "OUT_OF_RANGE", value=len(cells), low=0, high=MOST_CELLS)
+        raise _refused("OUT_OF_RANGE", "cells", value=len(cells), low=0, high=MOST_CELLS)
     with transaction.atomic():
         site = emptied(load_platform(now))
         was = _amounts(cells)
