@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from finops import api, budget_api, closing_api, cost_api, mapping_api, shared_api, source_api
+from finops import (
+    api,
+    budget_api,
+    closing_api,
+    cost_api,
+    mapping_api,
+    replay_api,
+    shared_api,
+    source_api,
+)
 
 urlpatterns = [
     path("prices/tokens/", cost_api.TokenPricesView.as_view(), name="api-token-prices"),
@@ -56,6 +65,8 @@ urlpatterns = [
     ),
     path("shared-costs/", shared_api.SharedCostsView.as_view(), name="api-shared-costs"),
     path("shared-costs/<slug:name>/", shared_api.SharedCostView.as_view(), name="api-shared-cost"),
+    path("replays/", replay_api.ReplaysView.as_view(), name="api-replays"),
+    path("replays/<uuid:uid>/", replay_api.ReplayView.as_view(), name="api-replay"),
     path("sources/", source_api.SourcesView.as_view(), name="api-sources"),
     path("sources/<slug:name>/", source_api.SourceView.as_view(), name="api-source"),
     path("sources/<slug:name>/test/", source_api.SourceTestView.as_view(), name="api-source-test"),

@@ -23,7 +23,9 @@ class FinopsConfig(AppConfig):
         from finops.budgets.check import BudgetCheck  # noqa: PLC0415
         from finops.gpu_use import measured_use  # noqa: PLC0415
         from finops.price_facts import GpuHours  # noqa: PLC0415
+        from finops.replaying.showing import TOPIC, replay_feed  # noqa: PLC0415
         from finops.tiles import cost_tile  # noqa: PLC0415  # models are not there before
+        from gpuplatform.common.live import register_feed, register_topics  # noqa: PLC0415
         from gpuplatform.common.pages import register_tile  # noqa: PLC0415
         from scheduling import alerting  # noqa: PLC0415
         from scheduling.bench.registry import Bench, register  # noqa: PLC0415
@@ -37,6 +39,8 @@ class FinopsConfig(AppConfig):
         register_prices(GpuHours())
         register_use(measured_use)
         alerting.register(alarms.OWNER, alarms.KINDS)
+        register_topics(TOPIC)
+        register_feed("replay", replay_feed())
         post_migrate.connect(put_up, sender=self)
 
 

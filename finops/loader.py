@@ -18,6 +18,7 @@ from finops.allocation.facts import (
     Period,
     Policy,
     Quota,
+    Usage,
     UsageSource,
     instant,
     moment,
@@ -158,6 +159,15 @@ def load_window(
         said.rests_on,
         source_facts.other_currency(foreign),
     )
+
+
+def with_other_use(
+    month: MonthFacts, usage: tuple[Usage, ...], quotas: tuple[Quota, ...]
+) -> MonthFacts:
+    """Return the facts of a window as if it had been used and promised so; teams follow."""
+    facts = replace(month.facts, usage=usage, quotas=quotas)
+    cost_centers = {team.id: team.cost_center or "" for team in month.facts.teams}
+    return replace(month, facts=replace(facts, teams=_billed_teams(facts, cost_centers)))
 
 
 def _whole_days(window: Period, sources: list[Any]) -> Period:

@@ -7,6 +7,7 @@ from celery import shared_task
 from finops import alarms, billing, join
 from finops.budgets import limits, measuring
 from finops.closing import late, steps
+from finops.replaying import running
 
 logger = logging.getLogger(__name__)
 
@@ -54,3 +55,15 @@ def measure_budgets() -> int:
     measured = len(measuring.measure_budgets())
     alarms.watch_cost()
     return measured
+
+
+@shared_task(
+    name="finops.replay_quotas", ignore_result=True, soft_time_limit=7200, time_limit=7260
+)
+def replay_quotas() -> None:
+    """Play the replays that wait, one after another; twice at a time is harmless.
+
+    It may take long, so it has limits of its own; what is lost is found by the next look.
+    """
+    while running.play_next() is not None:
+        pass

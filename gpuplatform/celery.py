@@ -25,6 +25,8 @@ app.conf.beat_schedule = {
     "drafts": {"task": "finops.rebuild_drafts", "schedule": 300.0},
     "budgets": {"task": "finops.measure_budgets", "schedule": 600.0},
     "limits": {"task": "finops.read_limits", "schedule": 6 * 3600.0},
+    "loans": {"task": "queues.end_loans", "schedule": 60.0},
+    "replays": {"task": "finops.replay_quotas", "schedule": 60.0},
     "close_up": {"task": "finops.close_up", "schedule": 6 * 3600.0},
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
@@ -33,6 +35,7 @@ app.conf.task_routes = {
     "scheduling.*": {"queue": "cycle"},
     "finops.*": {"queue": "cost"},
     "doors.*": {"queue": "cost"},
+    "queues.*": {"queue": "cost"},
 }
 
 

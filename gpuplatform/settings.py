@@ -300,6 +300,8 @@ CYCLE_STUCK_S = float(env("CYCLE_STUCK_S", "60"))
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000
+# How much past work a replay under other quotas plays at most (finops/replaying).
+REPLAY_MOST_WORKLOADS = int(env("REPLAY_MOST_WORKLOADS", "20000"))
 # For how many days finished work, and lines of its story, are kept; empty: for ever.
 FINISHED_KEPT_DAYS = float(env("FINISHED_KEPT_DAYS")) if env("FINISHED_KEPT_DAYS") else None
 EVENTS_KEPT_DAYS = float(env("EVENTS_KEPT_DAYS")) if env("EVENTS_KEPT_DAYS") else None

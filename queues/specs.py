@@ -80,6 +80,30 @@ class QuotaSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CellSpec:
+    """Another amount in one cell of a queue's quota table; a limit of None is no limit."""
+
+    queue: str
+    flavor: str
+    resource: str
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return which cell it is: queue, flavor, resource."""
+        return self.queue, self.flavor, self.resource
+
+
+@dataclass(frozen=True, slots=True)
+class CellsSpec:
+    """Other amounts in the quota tables of several queues, as one edit."""
+
+    cells: tuple[CellSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FlavorQuotasSpec:
     """One flavor of a resource group, with a quota for each covered resource."""
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from queues import account, editors, people, views
+from queues import account, editors, people, quota_edits, quota_requests, views
 
 urlpatterns = [
     path("queues/new/", editors.queue_edit, name="queue-new"),
@@ -20,6 +20,12 @@ urlpatterns = [
     path("teams/<name:name>/members/", views.team_member, name="team-member"),
     path("teams/<name:name>/namespaces/", views.team_namespace, name="team-namespace"),
     path("teams/<name:name>/local-queues/", views.team_local_queue, name="team-local-queue"),
+    path("requests/", quota_requests.request_list, name="requests"),
+    path("requests/new/", quota_requests.request_new, name="request-new"),
+    path("requests/<int:pk>/", quota_requests.request_page, name="request"),
+    path("requests/<int:pk>/decide/", quota_requests.request_decide, name="request-decide"),
+    path("requests/<int:pk>/withdraw/", quota_requests.request_withdraw, name="request-withdraw"),
+    path("quotas/", quota_edits.quotas_edit, name="quotas-edit"),
     path("people/", people.people_page, name="people"),
     path("people/new/", people.person_new, name="person-new"),
     path("people/<name:username>/edit/", people.person_edit, name="person-edit"),

@@ -42,6 +42,8 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "bills": actor.may_see_bills or leads,
         "prices": actor.may_see_prices,
         "sources": actor.may_see_bills,
+        "everything": actor.sees_everything,
+        "requests": actor.sees_everything or bool(actor.team_ids),
         "people": actor.may_manage_people,
         "audit": actor.may_see_audit or leads,
     }

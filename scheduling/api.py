@@ -36,6 +36,7 @@ from queues.access import HasScope, actor_of, demand, visible
 from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
 from scheduling.inputs import WorkloadChangeInput, WorkloadInput
+from scheduling.loader import load_platform
 from scheduling.manifests.export import manifest_of
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.node_serializers import NodeChangeInput, NodeSerializer
@@ -43,7 +44,6 @@ from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
     current_findings,
-    load_platform,
 )
 from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion

@@ -19,6 +19,7 @@ from scheduling.api import (
     WorkloadView,
 )
 from scheduling.bulk_api import WorkloadsBulkView
+from scheduling.fairness_api import FairShareView
 from scheduling.life_api import (
     AdmissionChecksView,
     AdmissionCheckView,
@@ -51,5 +52,6 @@ urlpatterns: list[URLPattern] = [
     path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("availability/", AvailabilityView.as_view(), name="api-availability"),
+    path("fair-share/", FairShareView.as_view(), name="api-fair-share"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
 ]

@@ -21,13 +21,13 @@ from scheduling import switching
 from scheduling.checking import delete_check, save_check
 from scheduling.engine.terms import CheckVerdict
 from scheduling.forms import CheckForm
+from scheduling.loader import load_platform
 from scheduling.models import AdmissionCheck, Workload
 from scheduling.selectors import evictions, workloads
 from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
     current_findings,
-    load_platform,
 )
 
 PER_PAGE = 50

@@ -17,7 +17,7 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from gpuplatform.common.live import MOST_TOPICS, hub
+from gpuplatform.common.live import MOST_TOPICS, hub, open_topics
 from gpuplatform.common.models import Change
 from gpuplatform.common.pages import asked
 from queues.access import Actor, actor_of, require, visible
@@ -69,8 +69,8 @@ def _check(topics: list[str], actor: Actor) -> None:
     if not 0 < len(topics) <= MOST_TOPICS:
         raise BadRequest(gettext("Between 1 and %d topics are asked for.") % MOST_TOPICS)
     own = {topic.removeprefix(_OWN) for topic in topics if topic.startswith(_OWN)}
-    others = {topic for topic in topics if not topic.startswith(_OWN)} - GENERAL - {"waiting"}
-    if others:
+    general = {topic for topic in topics if not topic.startswith(_OWN)}
+    if others := general - GENERAL - {"waiting"} - open_topics():
         raise BadRequest(gettext("No such topic: %s") % ", ".join(sorted(others)))
     rows = visible(Workload.objects.filter(pk__in=_uids(own)), actor)
     if rows.count() != len(own):

@@ -103,6 +103,14 @@ def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
     )
 
 
+def load_standing(now: datetime) -> Snapshot:
+    """Return the world without work that holds nothing, and which pods came lately.
+
+    What pages show of nodes and of who holds them rests on no more, however many wait.
+    """
+    return replace(load(now, waiting=False).snapshot, shapes=recent(now))
+
+
 def _platform(now: datetime, doors: Doors, node_rows: Mapping[str, rows.Node]) -> Snapshot:
     """Return hardware and promises, without work and memory."""
     flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}

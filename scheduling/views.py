@@ -21,7 +21,16 @@ from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.forms import AnswerForm, WorkloadFilter
-from scheduling.selectors import counters, findings, history, loans, quotas, workloads
+from scheduling.selectors import (
+    counters,
+    fair_share,
+    findings,
+    folding,
+    history,
+    loans,
+    quotas,
+    workloads,
+)
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
@@ -91,12 +100,12 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         cells = quotas.quota_cells(board, flavor, resource)
         return rows_response(request, "queues", quotas.QUOTA_COLUMNS, cells)
     column = quotas.choose_column(board, flavor, resource)
-    rows = quotas.tree_rows(board, column) if column else quotas.tree_rows(board, NO_COLUMN)
+    rows = quotas.tree_rows(board, column or NO_COLUMN)
     bars = [row.bar for row in rows if row.kind == "queue" and row.bar]
     context = {
         "actor": actor,
         "board": board,
-        "rows": rows,
+        "rows": folding.folded(rows, asked(request, "cohort")),
         "column": column,
         "columns": board.columns,
         "sentence": findings.queues_sentence(
@@ -215,6 +224,29 @@ def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
     except Rejected as error:
         messages.error(request, " ".join(problem.message for problem in error.problems))
     return redirect("workload", uid=uid)
+
+
+# ---- fair share ---------------------------------------------------------------------------------
+
+
+@require_safe
+@require()
+def fair_share_page(request: HttpRequest) -> HttpResponse:
+    """Show whose turn it is in every tree, why, and against what."""
+    actor, root = actor_of(request), asked(request, "tree")
+    every = fair_share.fair_trees(actor)
+    trees = [tree for tree in every if tree.root == root] if root else every
+    if wanted_format(request):
+        cells = fair_share.fair_cells(trees)
+        return rows_response(request, "fair-share", fair_share.FAIR_COLUMNS, cells)
+    context = {
+        "actor": actor,
+        "trees": folding.shortened(trees),
+        "roots": [tree.root for tree in every],
+        "wanted": root,
+        "sentence": fair_share.headline(trees),
+    }
+    return render(request, "scheduling/fair_share.html", context)
 
 
 # ---- loans --------------------------------------------------------------------------------------

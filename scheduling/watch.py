@@ -8,7 +8,8 @@ from datetime import datetime
 from gpuplatform.common import clock
 from scheduling.alerting import Audience, Concern, Kind, follow
 from scheduling.engine.terms import DiagnosticCode
-from scheduling.selectors.alerts import OWNER, SILENT, UNDRIVEN, current_findings, load_platform
+from scheduling.loader import load_platform
+from scheduling.selectors.alerts import OWNER, SILENT, UNDRIVEN, current_findings
 from scheduling.selectors.promises import identity
 
 ADMINS = (Audience.ADMINS,)

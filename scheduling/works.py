@@ -124,7 +124,8 @@ def _live(*, waiting: bool) -> QuerySet[rows.Workload]:
     return rows.Workload.objects.filter(Q(status__in=LIVE) | stands if waiting else stands)
 
 
-def _texts(names: Iterable[str]) -> dict[str, Cast]:
+def texts_of(names: Iterable[str]) -> dict[str, Cast]:
+    """Return what reads columns of JSON as texts, each under its name and ``_text``."""
     return {f"{name}_text": Cast(name, TextField()) for name in names}
 
 
@@ -138,17 +139,18 @@ def _read(live: QuerySet[rows.Workload], doors: Doors, found: Works) -> None:
         found.held[leaving_key(key) if one.is_part else key] = one
     # The workloads before their pod sets: one that is submitted between the two queries must be
     # seen with its pod sets or not at all, for a gang without pods fits everywhere.
-    texts = _texts(WORKLOAD_TEXTS)
+    texts = texts_of(WORKLOAD_TEXTS)
     ordered = live.order_by("created_at", "uid").annotate(**texts)
     works = starmap(Facts, persist.fetch(ordered.values_list(*WORKLOAD, *texts)))
-    roles = _roles(scope)
+    roles = roles_in(scope)
     placed = _placed(open_ones.values("pk"))
     for row in works:
         _add(row, roles[row.uid], placed, doors, found)
 
 
-def _roles(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
-    texts = _texts(SHAPE_TEXTS)
+def roles_in(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
+    """Return the pod sets of the workloads of a query, in their order. 1 query."""
+    texts = texts_of(SHAPE_TEXTS)
     of = rows.PodSet.objects.filter(workload__in=scope).order_by("workload_id", "position")
     lines = of.annotate(**texts).values_list("workload_id", "wanted", "finished", *SHAPE, *texts)
     found: defaultdict[UUID, list[RoleRow]] = defaultdict(list)
@@ -158,7 +160,7 @@ def _roles(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
 
 
 def _placed(admissions: Any) -> defaultdict[int, list[Placed]]:
-    texts = _texts(("flavors", "charges", "devices"))
+    texts = texts_of(("flavors", "charges", "devices"))
     lines = (
         rows.Placement.objects.filter(admission__in=admissions)
         .annotate(**texts)
@@ -241,7 +243,7 @@ def _workload(
         why = BlockerCode.GATED.value
     shapes = tuple(role.shape for role in roles)
     rules = settings.RESOURCE_TRANSFORMATIONS
-    pod_sets, least = _pod_sets(shapes, row.min_member, row.role_minima_text, rules)
+    pod_sets, least = pod_sets_of(shapes, row.min_member, row.role_minima_text, rules)
     return Workload(
         key=str(row.uid),
         name=f"{row.namespace}/{row.name}",
@@ -268,7 +270,7 @@ def _workload(
 
 
 @lru_cache(maxsize=20_000)
-def _pod_sets(
+def pod_sets_of(
     shapes: tuple[tuple[Any, ...], ...], min_member: int | None, role_minima: str, rules: str
 ) -> tuple[tuple[PodSet, ...], int | None]:
     """Return the pod sets of equal gangs as one object, and the gang's minimum.

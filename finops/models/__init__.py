@@ -14,6 +14,7 @@ from finops.models.periods import (
     PeriodStep,
 )
 from finops.models.prices import Price
+from finops.models.replays import QuotaReplay
 from finops.models.shared_costs import SharedCost
 from finops.models.source_rows import (
     AssetRow,
@@ -49,6 +50,7 @@ __all__ = [
     "Payload",
     "PeriodStep",
     "Price",
+    "QuotaReplay",
     "SharedCost",
     "Source",
     "TeamDayRow",

@@ -23,6 +23,7 @@ MOST_TOPICS = 20
 # What has changed after a row number, and the newest number; None asks for the number only.
 Feed = Callable[[int | None], tuple[int, frozenset[str]]]
 _feeds: dict[str, Feed] = {}
+_topics: set[str] = set()  # that anybody may listen to, told by rooms above the scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,16 @@ class News:
 def register_feed(name: str, feed: Feed) -> None:
     """Register where changes are read from; ``name`` is one letter or more, no digit."""
     _feeds[name] = feed
+
+
+def register_topics(*names: str) -> None:
+    """Register topics that everybody may hear: what has changed is asked for by who may see it."""
+    _topics.update(names)
+
+
+def open_topics() -> frozenset[str]:
+    """Return the topics that were registered."""
+    return frozenset(_topics)
 
 
 def read_news(mark: str = "") -> News:

@@ -22,6 +22,7 @@ from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
+from gpuplatform.common.reasons_replays import REPLAYS
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
@@ -194,6 +195,7 @@ REGISTRY: dict[str, Reason] = {
     **AGENTS,
     **SOURCES,
     **COST,
+    **REPLAYS,
     **RULES,
     **PROTOCOL,
     **LIFE,

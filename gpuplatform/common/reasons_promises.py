@@ -119,4 +119,22 @@ PROMISES: dict[str, Reason] = {
     "EDIT_TOO_LARGE_TO_COMPARE": Reason(
         INFO, _("With {count} workloads only the next cycle can tell who starts and who goes.")
     ),
+    # Amounts of several queues at once: a replay, a request, a file.
+    "QUOTA_NO_QUEUE": Reason(ERROR, _("There is no queue {queue}.")),
+    "QUOTA_NO_CELL": Reason(
+        ERROR,
+        _("{queue} is promised no {resource} of {flavor}, so no amount can be changed there."),
+        _("Edit the queue to promise it another flavor or resource."),
+    ),
+    "QUOTA_TWICE": Reason(ERROR, _("{queue}, {flavor}, {resource} stands twice.")),
+    # Requests of quota.
+    "REQUEST_WHY": Reason(ERROR, _("A reason of at least {least} characters is needed.")),
+    "REQUEST_OVER_BEFORE": Reason(ERROR, _("The day on which it ends must not be over.")),
+    "REQUEST_EMPTY": Reason(ERROR, _("Nothing differs from how it stands.")),
+    "REQUEST_DECIDED": Reason(ERROR, _("Somebody has decided on this request already.")),
+    "REQUEST_LENDER_SHORT": Reason(
+        ERROR,
+        _("{queue} is promised {have} of {flavor}, and {need} would be taken from it."),
+        _("Name another lender, or none."),
+    ),
 }

@@ -87,17 +87,21 @@ class QuotaRowForm(forms.Form):
         self.add_error("resource", forms.ValidationError(words, code="UNKNOWN_RESOURCE"))
 
     def _amount(self, name: str, data: Mapping[str, Any]) -> int | None:
-        text = str(data[name]).strip()
-        try:
-            return parse_quantity(str(data["resource"]), text)
-        except NotWholeError:
-            numbers = {"cause": "NotWhole", "value": text, "resource": str(data["resource"])}
-            self.add_error(name, reasons.sentence("BAD_QUANTITY", numbers))
-            return None
-        except ValueError:
-            message = gettext("%(text)s is not an amount; write 8, 500m or 512Gi")
-            self.add_error(name, message % {"text": text})
-            return None
+        return read_amount(self, name, str(data["resource"]), str(data[name]))
+
+
+def read_amount(form: forms.Form, name: str, resource: str, typed: str) -> int | None:
+    """Return what somebody typed as an amount; None and an error at the field if it is none."""
+    text = typed.strip()
+    try:
+        return parse_quantity(resource, text)
+    except NotWholeError:
+        numbers = {"cause": "NotWhole", "value": text, "resource": resource}
+        form.add_error(name, reasons.sentence("BAD_QUANTITY", numbers))
+    except ValueError:
+        message = gettext("%(text)s is not an amount; write 8, 500m or 512Gi")
+        form.add_error(name, message % {"text": text})
+    return None
 
 
 if TYPE_CHECKING:  # generic for the type checker only
@@ -197,8 +201,8 @@ def quota_rows(
             "flavor": flavor.flavor,
             "resource": quota.resource,
             "nominal": format_quantity(quota.resource, quota.nominal),
-            "borrowing_limit": _limit_text(quota.resource, quota.borrowing_limit),
-            "lending_limit": _limit_text(quota.resource, quota.lending_limit),
+            "borrowing_limit": limit_text(quota.resource, quota.borrowing_limit),
+            "lending_limit": limit_text(quota.resource, quota.lending_limit),
         }
         for group in groups
         for flavor in group.flavors
@@ -214,5 +218,6 @@ def quota_rows(
     return rows
 
 
-def _limit_text(resource: str, amount: int | None) -> str:
+def limit_text(resource: str, amount: int | None) -> str:
+    """Return a limit the way people type it; "" is none."""
     return "" if amount is None else format_quantity(resource, amount)

@@ -6,6 +6,7 @@ from queues.models.ownership import OwnedKind, Ownership
 from queues.models.priorities import PriorityClass
 from queues.models.queues import ClusterQueue, LocalQueue
 from queues.models.quotas import FlavorQuota
+from queues.models.requests import QuotaRequest
 from queues.models.teams import Membership, Namespace, PlatformRole, Team
 from queues.models.tokens import ApiToken
 from queues.models.users import User
@@ -22,6 +23,7 @@ __all__ = [
     "Ownership",
     "PlatformRole",
     "PriorityClass",
+    "QuotaRequest",
     "ResourceFlavor",
     "Team",
     "Topology",

@@ -9,7 +9,7 @@ from scheduling.engine.flavors import options_of
 from scheduling.engine.loans import idle_nominal, lent
 from scheduling.engine.metering import admitted_ledger
 from scheduling.engine.quota import QuotaLedger
-from scheduling.engine.snapshot import FlavorResource, Snapshot
+from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot
 from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import quota_usage
 
@@ -42,9 +42,15 @@ class QuotaRow:
     available: int
 
 
-def quota_rows(snapshot: Snapshot) -> tuple[QuotaRow, ...]:
-    """Return one row for each node of the tree and column, sorted. Releasing work counts."""
-    ledger, waiting = admitted_ledger(snapshot), pending_demand(snapshot)
+def quota_rows(
+    snapshot: Snapshot, waiting: Mapping[tuple[str, FlavorResource], int] | None = None
+) -> tuple[QuotaRow, ...]:
+    """Return one row for each node of the tree and column, sorted. Releasing work counts.
+
+    ``waiting``: what pending work asks for where the snapshot does not hold it.
+    """
+    ledger = admitted_ledger(snapshot)
+    waiting = pending_demand(snapshot) if waiting is None else waiting
     loans: Counter[tuple[QuotaKey, FlavorResource]] = Counter()
     rows: list[tuple[QuotaKey, FlavorResource]] = []
     for key in ledger.nodes:
@@ -94,7 +100,13 @@ def pending_demand(snapshot: Snapshot) -> dict[tuple[str, FlavorResource], int]:
         if workload.admission is not None or queue is None:
             continue
         for pod_set in workload.pod_sets:
-            for option in options_of(atlas, queue, pod_set).choices[:1]:
-                for fr, amount in quota_usage(pod_set, pod_set.count, option).items():
-                    waiting[queue.name, fr] += amount
+            for fr, amount in demand_of(atlas, queue, pod_set).items():
+                waiting[queue.name, fr] += amount
     return dict(waiting)
+
+
+def demand_of(atlas: Atlas, queue: ClusterQueue, pod_set: PodSet) -> Mapping[FlavorResource, int]:
+    """Return what a pod set would be charged in the first flavor that it may use."""
+    for option in options_of(atlas, queue, pod_set).choices[:1]:
+        return quota_usage(pod_set, pod_set.count, option)
+    return {}

@@ -15,11 +15,10 @@ from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.standing import standing
 from scheduling.engine.usage import charged
 from scheduling.replay.deciders import decider
-from scheduling.replay.tape import Meter, Stay, Tape
+from scheduling.replay.tape import EVERYTHING, Charge, Hold, Meter, Span, Stay, Tape
 from scheduling.replay.trace import Arrival, Trace, gpus_of
 
 Heed = Callable[[int, int], None]  # how many have come, of how many
-Charge = tuple[tuple[FlavorResource, int], ...]
 MOST_CYCLES = 1_000  # at one instant
 
 
@@ -32,6 +31,7 @@ def play(
     trace: Trace,
     profile: Profile = RECOMMENDED,
     heed: Heed = _nobody_heeds,
+    counted: Span = EVERYTHING,
 ) -> Tape:
     """Return what happens to a trace on a site.
 
@@ -39,9 +39,10 @@ def play(
         site: the platform; work that it holds stands from the first instant on.
         trace: what comes when.
         profile: which rules decide.
-        heed: told of progress.
+        heed: told of progress; what it raises breaks the replay off.
+        counted: what figures are of; work that came before only fills the cluster.
     """
-    return _Player(site, trace, profile).play(heed)
+    return _Player(site, trace, profile, counted).play(heed)
 
 
 def nominal_of(site: Snapshot) -> dict[str, dict[FlavorResource, int]]:
@@ -53,17 +54,18 @@ def nominal_of(site: Snapshot) -> dict[str, dict[FlavorResource, int]]:
 
 
 class _Player:
-    def __init__(self, site: Snapshot, trace: Trace, profile: Profile) -> None:
-        self._trace = trace
+    def __init__(self, site: Snapshot, trace: Trace, profile: Profile, counted: Span) -> None:
+        self._trace, self._counted = trace, counted
         self._arrivals: Mapping[str, Arrival] = {one.workload.key: one for one in trace.arrivals}
         self._decider = decider(profile, site)
         self._ends: list[tuple[float, str, int]] = []  # when, who, which of its runs
         self._runs: dict[str, int] = {}
-        self._charges: dict[str, Charge] = {}
+        self._charges: dict[str, tuple[Charge, float]] = {}  # what is held, and since when
+        self._begun: dict[str, float] = {}  # when the run that is on began
         self._waiting = 0
         times = [one.workload.created_at for one in trace.arrivals]
         self._tape = Tape(first_s=min(times, default=0.0), last_s=max(times, default=0.0))
-        self._meter = Meter(self._tape, nominal_of(site), self._tape.last_s)
+        self._meter = Meter(self._tape, nominal_of(site), self._tape.last_s, counted)
 
     def play(self, heed: Heed) -> Tape:
         """Play until nobody runs and nobody comes any more."""
@@ -74,12 +76,26 @@ class _Player:
             self._settle(now)
             tape.most_waiting = max(tape.most_waiting, self._waiting)
             heed(come, whole)
-        done = {stay.key for stay in tape.stays}
-        tape.unfinished = tuple(key for key in self._arrivals if key not in done)
+        self._close()
         tape.held_idle_gpu_hours = self._decider.held_idle_gpu_hours()
         tape.work = self._decider.work
-        self._meter.close(tape.end_s)
         return tape
+
+    def _close(self) -> None:
+        """Count everybody up to the end, and leave out of the figures what is not counted."""
+        tape, counted = self._tape, self._counted
+        self._meter.close(tape.end_s)
+        done = {stay.key for stay in tape.stays}
+        tape.unfinished = tuple(
+            key
+            for key, one in self._arrivals.items()
+            if key not in done and counted.holds(one.workload.created_at)
+        )
+        tape.stays = [stay for stay in tape.stays if counted.holds(stay.submitted_s)]
+        if math.isfinite(counted.start_s):
+            tape.first_s = counted.start_s
+        if math.isfinite(counted.end_s):
+            tape.last_s = tape.end_s = counted.end_s
 
     def _instants(self) -> Iterator[tuple[float, int]]:
         """Let time pass to the next end or arrival; yield when it is, and how many have come."""
@@ -132,6 +148,7 @@ class _Player:
 
     def _start(self, key: str, now: float) -> None:
         run = self._runs[key] = self._runs.get(key, 0) + 1
+        self._begun[key] = now
         heapq.heappush(self._ends, (now + self._arrivals[key].runs_s, key, run))
         self._waiting -= 1
         self._recharge(key, now)
@@ -141,7 +158,9 @@ class _Player:
         queue = self._arrivals[key].workload.queue or ""
         self._runs[key] += 1  # the end of the run that was broken off does not count
         self._waiting += 1
-        self._release(key, now)
+        self._release(key, now, evicted=True)
+        if not self._counted.holds(now):
+            return
         tape.evictions += 1
         tape.evicted[queue] += 1
         tape.lost_gpu_hours[queue] += move.lost_gpu_hours  # type: ignore[assignment]
@@ -153,9 +172,13 @@ class _Player:
         if work.admission is None:  # it was evicted in the same cycle
             return
         charge = tuple(charged(work, standing(work)).items())
-        self._charges[key] = charge
+        self._charges[key] = charge, now
         self._meter.change(work.queue or "", charge, 1, now)
 
-    def _release(self, key: str, now: float) -> None:
+    def _release(self, key: str, now: float, *, evicted: bool = False) -> None:
         queue = self._arrivals[key].workload.queue or ""
-        self._meter.change(queue, self._charges.pop(key, ()), -1, now)
+        charge, since = self._charges.pop(key, ((), now))
+        self._meter.change(queue, charge, -1, now)
+        if now > since:
+            begun = self._begun[key]
+            self._tape.holds.append(Hold(key, queue, charge, since, now, begun, evicted))

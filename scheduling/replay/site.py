@@ -6,6 +6,7 @@ for each queue; and ours, with kinds of nodes, limits, weights and rights to evi
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from scheduling.engine.snapshot import (
     ClusterQueue,
     Cohort,
     FlavorQuotas,
+    Memory,
     Preemption,
     Quota,
     ResourceGroup,
@@ -23,6 +25,7 @@ from scheduling.engine.terms import (
     Fairness,
     QueueingStrategy,
     ReclaimWithinCohort,
+    StopPolicy,
     WithinClusterQueue,
 )
 from scheduling.replay.problems import BadFile, Problem
@@ -45,6 +48,24 @@ def read_site(name: str, text: str) -> Snapshot:
     if reader.problems:
         raise BadFile(name, reader.problems)
     return found
+
+
+def emptied(platform: Snapshot) -> Snapshot:
+    """Return a platform as a replay begins on it: nobody there, every node and queue in order."""
+    nodes = tuple(replace(node, ready=True, schedulable=True) for node in platform.nodes)
+    queues = {
+        name: replace(queue, stop_policy=StopPolicy.NONE)
+        for name, queue in platform.cluster_queues.items()
+    }
+    return replace(
+        platform,
+        now=0.0,
+        nodes=nodes,
+        cluster_queues=queues,
+        workloads=(),
+        memory=Memory(),
+        shapes=(),
+    )
 
 
 def node_gpus(site: Snapshot) -> int:

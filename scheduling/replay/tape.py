@@ -3,11 +3,32 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
+from typing import NamedTuple
 
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.engine.usage import is_gpu
 
 HOUR_S = 3600.0
+Charge = tuple[tuple[FlavorResource, int], ...]
+
+
+class Span(NamedTuple):
+    """What of a replay is counted: half-open, in seconds. Work counts if it came inside."""
+
+    start_s: float = -inf
+    end_s: float = inf
+
+    def holds(self, at: float) -> bool:
+        """Return whether an instant lies inside."""
+        return self.start_s <= at < self.end_s
+
+    def hours_of(self, since: float, until: float) -> float:
+        """Return how much of a stretch lies inside."""
+        return max(0.0, min(until, self.end_s) - max(since, self.start_s)) / HOUR_S
+
+
+EVERYTHING = Span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +47,29 @@ class Stay:
     waited_s: float
 
 
+class Hold(NamedTuple):
+    """What one run of a workload held, from when to when. ``run_s``: when that run began."""
+
+    key: str
+    queue: str
+    charge: Charge
+    since_s: float
+    until_s: float
+    run_s: float
+    evicted: bool
+
+
 @dataclass(slots=True)
 class Tape:
     """The outcome of a replay. ``hours`` are GPU-hours by queue.
 
     ``unfinished``: work that never started, by key: it cannot, under these promises. ``last_s``:
-    when the last work came; until then load kept coming.
+    when the last work came; until then load kept coming. ``holds``: who held what, in order of
+    their ends; all of them, whatever is counted.
     """
 
     stays: list[Stay] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
     unfinished: tuple[str, ...] = ()
     evictions: int = 0
     evicted: Counter[str] = field(default_factory=Counter)  # by queue
@@ -59,9 +94,15 @@ class Meter:
     """
 
     def __init__(
-        self, tape: Tape, nominal: Mapping[str, Mapping[FlavorResource, int]], last_s: float
+        self,
+        tape: Tape,
+        nominal: Mapping[str, Mapping[FlavorResource, int]],
+        last_s: float,
+        counted: Span = EVERYTHING,
     ) -> None:
-        self._tape, self._last = tape, last_s
+        self._tape, self._counted = tape, counted
+        coming_s = last_s if counted is EVERYTHING else counted.end_s
+        self._coming = Span(counted.start_s, coming_s)
         self._nominal = nominal
         self._held: dict[str, Counter[FlavorResource]] = {}
         self._since: dict[str, float] = {}
@@ -84,10 +125,10 @@ class Meter:
     def _count(self, queue: str, now: float) -> None:
         since = self._since.get(queue, now)
         self._since[queue] = now
-        hours = (now - since) / HOUR_S
+        hours = self._counted.hours_of(since, now)
         if hours <= 0:
             return
-        coming = max(0.0, min(now, self._last) - since) / HOUR_S
+        coming = self._coming.hours_of(since, now)
         promised = self._nominal.get(queue, {})
         for column, amount in self._held.get(queue, {}).items():
             self._tape.used[queue] += amount * hours  # type: ignore[assignment]

@@ -12,7 +12,6 @@ from django.db.models import Count, Sum
 from gpuplatform.common import reasons
 from gpuplatform.common.diagnostics import Diagnostic
 from queues.access import Actor
-from queues.models import ResourceFlavor
 from scheduling.alerting import codes_of, may_read
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.drift import Drift, drift
@@ -20,40 +19,11 @@ from scheduling.engine.snapshot import FlavorResource, Snapshot
 from scheduling.engine.terms import Holding
 from scheduling.engine.usage import is_gpu
 from scheduling.models import Agent, AgentNode, Alert, Node, Placement, UsageInterval
-from scheduling.readers import (
-    cluster_queue_of,
-    flavor_of,
-    node_of,
-    read_cohorts,
-    read_quotas,
-    read_topologies,
-)
-from scheduling.routes import load_doors
 from scheduling.selectors.promises import identity, promise_findings
 
 NAMED, SHOWN = 5, 50  # nodes that a sentence names, and cleared alerts that a page shows
 OWNER = "scheduling"  # who looks after the alerts that are told from the world as it is now
 SILENT, UNDRIVEN = "AGENT_SILENT", "NODES_WITHOUT_AGENT"
-
-
-def load_platform(now: datetime) -> Snapshot:
-    """Read queues, quotas, flavors and nodes without any work, in a fixed number of queries."""
-    doors, quotas, topologies = load_doors(), read_quotas(), read_topologies()
-    flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
-    nodes = tuple(node_of(row) for row in Node.objects.all())
-    cohorts = read_cohorts(quotas, doors, flavors, nodes)
-    return Snapshot(
-        now=now.timestamp(),
-        flavors=flavors,
-        topologies=topologies,
-        nodes=nodes,
-        cohorts=cohorts,
-        cluster_queues={
-            name: cluster_queue_of(row, quotas, flavors, topologies, cohorts)
-            for name, row in doors.cluster_queues.items()
-        },
-        workloads=(),
-    )
 
 
 def held_outside() -> dict[FlavorResource, int]:

@@ -1,12 +1,15 @@
 """What each queue may take now: of its own, of others', and how large a gang fits anywhere."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from gpuplatform.common import clock
 from queues.access import Actor
 from scheduling.engine.fragments import fragments
 from scheduling.engine.tree import Kind
 from scheduling.engine.view import QuotaRow
+from scheduling.recent import recent
 from scheduling.selectors.quotas import Board, load_board, queue_state
 
 COLUMNS = (
@@ -27,7 +30,7 @@ def read_availability(actor: Actor) -> list[dict[str, Any]]:
         (piece.flavor, piece.resource): {
             str(size): dict(by_level) for size, by_level in piece.gangs.items()
         }
-        for piece in fragments(board.snapshot)
+        for piece in fragments(replace(board.snapshot, shapes=recent(clock.now())))
     }
     queues = (row for row in board.rows if row.kind is Kind.QUEUE)
     return [_cells(board, row, gangs.get((row.flavor, row.resource), {})) for row in queues]

@@ -11,8 +11,9 @@ from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.engine.snapshot import Quota
 from scheduling.engine.tree import Kind
 from scheduling.models import Workload
-from scheduling.selectors.fairness import Child, Turns, turns
+from scheduling.selectors.fairness import Child, Turns, View, turns
 from scheduling.selectors.history import HourlyUse, quota_use
+from scheduling.selectors.line import waiting_work
 from scheduling.selectors.loans import OpenLoan, open_loans
 from scheduling.selectors.quotas import (
     Board,
@@ -23,6 +24,7 @@ from scheduling.selectors.quotas import (
     queue_state,
 )
 from scheduling.selectors.waiting import Waiting, waiting_rows
+from scheduling.selectors.workloads import in_cluster_queue
 
 SHOWN = 50
 CHANGES = 10
@@ -78,7 +80,6 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         limits[row.flavor, row.resource] = board.quota(row)
     cohort = board.snapshot.cluster_queues[name].cohort
     known = [w for w in board.snapshot.workloads if w.queue == name]
-    pending = [w.key for w in known if w.admission is None and not w.replaces]
     held = [w.key for w in known if w.admission is not None]
     return QueuePage(
         board=board,
@@ -89,18 +90,22 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         doors=[door for door in board.local_queues if door.cluster_queue == name],
         borrowing=open_loans(actor, borrower=name),
         lending=open_loans(actor, lender=name),
-        waiting=_waiting(pending, actor),
-        waiting_count=len(pending),
+        waiting=_waiting(name, actor),
+        waiting_count=whole.line.workloads.get(name, 0),
         holding=_holding(held, board.queues[name].minimum_runtime_s, now),
         holding_count=len(held),
         use=quota_use(actor, now, name),
         changes=list(_changes("ClusterQueue", name)),
-        turns=turns(actor, board.snapshot, cohort, whole.queues) if cohort else None,
+        turns=turns(actor, _view(whole), cohort, whole.queues) if cohort else None,
     )
 
 
-def _waiting(keys: list[str], actor: Actor) -> list[Waiting]:
-    rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
+def _view(board: Board) -> View:
+    return View(board.snapshot, lambda: board.heads, board.line.workloads)
+
+
+def _waiting(name: str, actor: Actor) -> list[Waiting]:
+    rows = in_cluster_queue(waiting_work(), name).select_related("team").defer("template")
     ordered = rows.order_by("position", "created_at", "uid")[:SHOWN]
     return waiting_rows(ordered, actor)
 
@@ -174,7 +179,7 @@ def cohort_page(actor: Actor, name: str) -> CohortPage | None:
             if loan.borrower in own or any(part.name in own for part in loan.parts)
         ],
         changes=list(_changes("Cohort", name)) if actor.sees_everything else [],
-        turns=turns(actor, board.snapshot, name, own),
+        turns=turns(actor, _view(board), name, own),
     )
 
 

@@ -13,7 +13,14 @@ from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.quantities import nearest_resource
-from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, ResourceGroupSpec, TopologySpec
+from queues.specs import (
+    CellsSpec,
+    ClusterQueueSpec,
+    CohortSpec,
+    FlavorSpec,
+    ResourceGroupSpec,
+    TopologySpec,
+)
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.whatif import Difference, what_if
@@ -33,7 +40,10 @@ from scheduling.specs import NodeRemoval, NodeSpec
 
 NAMED = 5  # workloads that an answer names; the rest is a number
 MOST_COMPARED = 3_000  # workloads; beyond this two cycles take longer than somebody waits
-WATCHED = (ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec, NodeSpec, NodeRemoval)
+WATCHED = (
+    *(CellsSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec),
+    *(NodeSpec, NodeRemoval),
+)
 # What may widen preemption, in the words of the forms.
 FIELD_WORDS: Mapping[str, str | Promise] = {
     "within_cluster_queue": _("evicting in the queue itself"),

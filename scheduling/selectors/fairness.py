@@ -5,8 +5,9 @@ who see everything.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isinf
 
 from django.urls import reverse
@@ -98,14 +99,11 @@ class Turns:
         return gettext("%(name)s stands first: %(how)s.") % {"name": first.name, "how": how}
 
 
-def turns(
-    actor: Actor, snapshot: Snapshot, cohort: str, own: Mapping[str, object]
-) -> Turns | None:
+def turns(actor: Actor, view: "View", cohort: str, own: Mapping[str, object]) -> Turns | None:
     """Return how the sisters of ``cohort`` stand; None where nothing but priority counts.
 
     ``own`` are the queues that the reader may see. No query.
     """
-    view = _View(snapshot)
     key = cohort_key(cohort)
     if key not in view.ledger.nodes or not view.regime.is_fair(key):
         return None
@@ -116,22 +114,35 @@ def turns(
         tuple(seen),
         len(placed),
         any(child.turn for child in placed),
-        snapshot.half_life_s / DAY_S,
+        view.snapshot.half_life_s / DAY_S,
     )
 
 
-class _View:
-    """One snapshot as the engine judges it, with everything that is admitted."""
+class View:
+    """One snapshot as the engine judges it, with everything that is admitted.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    ``heads`` returns who may be next in the queues, and is asked only where something is shared;
+    ``waiting``: how many wait in each.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        heads: Callable[[], Iterable[Workload]],
+        waiting: Mapping[str, int],
+    ) -> None:
         self.snapshot, self.ledger = snapshot, admitted_ledger(snapshot)
         self.regime = Regime(snapshot, self.ledger)
         self._atlas, self._checker = Atlas(snapshot), Checker(snapshot)
-        self._lines = _lines(snapshot)
+        self._heads = heads
         self._waiting: Counter[QuotaKey] = Counter()
-        for name, line in self._lines.items():
+        for name in waiting.keys() & snapshot.cluster_queues.keys():
             for key in self.ledger.path(queue_key(name)):
-                self._waiting[key] += len(line)
+                self._waiting[key] += waiting[name]
+
+    @cached_property
+    def _lines(self) -> dict[str, list[Workload]]:
+        return _lines(self.snapshot, self._heads())
 
     def placed(self, sisters: Iterable[QuotaKey]) -> list[Child]:
         """Return the sisters in the order of their turns; who has nobody waiting comes last."""
@@ -196,12 +207,12 @@ class _View:
         )
 
 
-def _lines(snapshot: Snapshot) -> dict[str, list[Workload]]:
+def _lines(snapshot: Snapshot, heads: Iterable[Workload]) -> dict[str, list[Workload]]:
     """Return the work that waits and could be admitted, by queue."""
     lines: dict[str, list[Workload]] = {}
-    for work in snapshot.workloads:
-        stands, queue = work.admission is not None, work.queue or ""
-        if queue in snapshot.cluster_queues and not (stands or work.replaces or work.blocked):
+    for work in heads:
+        queue = work.queue or ""
+        if queue in snapshot.cluster_queues and not (work.replaces or work.blocked):
             lines.setdefault(queue, []).append(work)
     return lines
 

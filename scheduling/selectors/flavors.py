@@ -7,13 +7,14 @@ from typing import Any
 
 from django.utils.translation import gettext, ngettext
 
+from gpuplatform.common import clock
 from gpuplatform.common.models import AuditEntry
 from queues.models import FlavorQuota, ResourceFlavor, Topology
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.fragments import fragments
 from scheduling.engine.machines import GPU
 from scheduling.engine.snapshot import Snapshot
-from scheduling.loader import load_snapshot
+from scheduling.loader import load_standing
 from scheduling.selectors.fragments import FragmentView
 
 CHANGES = 10
@@ -47,7 +48,7 @@ class TopologyRow:
 
 def flavor_rows(snapshot: Snapshot | None = None) -> list[FlavorRow]:
     """Return every kind of node by name. Two queries beside those of the snapshot."""
-    snapshot = snapshot or load_snapshot()
+    snapshot = snapshot or load_standing(clock.now())
     atlas, pieces = Atlas(snapshot), fragments(snapshot)
     promised: Counter[str] = Counter()
     cells = FlavorQuota.objects.filter(resource=GPU).values_list("flavor", "nominal")

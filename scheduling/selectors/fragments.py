@@ -9,9 +9,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common import clock
 from scheduling.engine.fragments import CLUSTER, HOST, SIZES, Fragments, Stranded, fragments
 from scheduling.engine.machines import WHOLE
-from scheduling.loader import load_snapshot
+from scheduling.loader import load_standing
 
 CAUSES: Mapping[Stranded, str | Promise] = {
     Stranded.NOT_READY: _("node not ready"),
@@ -33,7 +34,7 @@ FRAGMENT_COLUMNS = (
 
 def read_fragments() -> tuple[Fragments, ...]:
     """Return the figures of every flavor as things stand now."""
-    return fragments(load_snapshot())
+    return fragments(load_standing(clock.now()))
 
 
 def in_gpus(thousandths: int) -> int | Decimal:

@@ -11,17 +11,18 @@ from django.utils.functional import cached_property
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
 from scheduling.engine.machines import GPU
-from scheduling.engine.snapshot import Snapshot, Workload
+from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import Status
 from scheduling.engine.usage import paired
 from scheduling.models import Cycle, WorkloadEvent
 from scheduling.models import Workload as Workloads
 from scheduling.selectors.history import Borrower, HourlyUse, borrowed_over_time, quota_use
+from scheduling.selectors.line import Sums, waiting_sums
 from scheduling.selectors.loans import OpenLoan, open_loans
 from scheduling.selectors.pages import Part
 from scheduling.selectors.quotas import Board, load_board
-from scheduling.selectors.waiting import Waiting, is_impossible, waiting_rows
+from scheduling.selectors.waiting import Waiting, waiting_rows
 
 DECISIONS = (
     "admitted",
@@ -70,15 +71,12 @@ class Overview:
     decisions: list[WorkloadEvent]
     cycle: Cycle | None
     longest: Waiting | None
-    impossible: frozenset[str] = frozenset()  # keys of pending work that can never start
+    sums: Sums
 
     @cached_property
     def numbers(self) -> Numbers:
         """Return the key numbers: of the platform, or of the reader's own queues."""
         rows, snapshot = self.board.gpu_rows, self.board.snapshot
-        stands = (w for w in snapshot.workloads if w.admission is None and not w.replaces)
-        pending = [w for w in stands if self._own(w)]
-        waiting = [workload for workload in pending if workload.key not in self.impossible]
         own_loans = [loan for loan in self.loans if loan.borrower in self.board.queues]
         nominal = sum(row.nominal for row in rows)
         platform = self.board.actor.sees_everything
@@ -93,13 +91,10 @@ class Overview:
             loans=len(own_loans),
             lent=sum(row.lent for row in rows),
             idle=max(0, usable - used) if platform else sum(row.idle for row in rows),
-            pending=sum(gpus_of(workload) for workload in waiting),
-            waiting=len(waiting),
-            never=sum(gpus_of(w) for w in pending if w.key in self.impossible),
+            pending=self.sums.gpus,
+            waiting=self.sums.workloads,
+            never=self.sums.never,
         )
-
-    def _own(self, workload: Workload) -> bool:
-        return self.board.actor.sees_everything or workload.queue in self.board.queues
 
     @cached_property
     def starved(self) -> list[Starved]:
@@ -124,11 +119,6 @@ class Overview:
         return borrowed_over_time(self.board.actor, self.now)
 
 
-def gpus_of(workload: Workload) -> int:
-    """Return the GPUs of a whole gang."""
-    return sum(p.requests.get(GPU, 0) * p.count for p in workload.pod_sets)
-
-
 def gpus_held(snapshot: Snapshot) -> int:
     """Return the GPUs that work holds, and those that pods outside the platform hold."""
     unmanaged = sum(node.unmanaged.get(GPU, 0) for node in snapshot.nodes)
@@ -148,7 +138,7 @@ def load_overview(actor: Actor, now: datetime) -> Overview:
         use=quota_use(actor, now),
         decisions=list(last_decisions(actor)[:SHOWN]),
         longest=longest_wait(actor),
-        impossible=impossible_keys(actor),
+        sums=waiting_sums(actor),
         cycle=Cycle.objects.defer("snapshot", "plan", "memory", "work").first(),
     )
 
@@ -164,13 +154,6 @@ def longest_wait(actor: Actor) -> Waiting | None:
         ),
         None,
     )
-
-
-def impossible_keys(actor: Actor) -> frozenset[str]:
-    """Return the pending workloads that the reader sees and that can never start. 1 query."""
-    pending = visible(Workloads.objects.filter(status=Status.PENDING.value), actor)
-    rows = pending.only("uid", "pending_reason", "blockers")
-    return frozenset(str(row.uid) for row in rows if is_impossible(row))
 
 
 def last_decisions(actor: Actor) -> QuerySet[WorkloadEvent]:

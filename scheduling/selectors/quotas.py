@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 
 from django.utils.functional import cached_property
 
+from gpuplatform.common import clock
 from gpuplatform.common.bars import QuotaBar
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
 from scheduling.engine.machines import GPU
-from scheduling.engine.snapshot import NOTHING, FlavorResource, Quota, Snapshot
+from scheduling.engine.snapshot import NOTHING, FlavorResource, Quota, Snapshot, Workload
 from scheduling.engine.tree import Kind
 from scheduling.engine.usage import is_gpu
 from scheduling.engine.view import QuotaRow, quota_rows
-from scheduling.loader import load_snapshot
+from scheduling.loader import load
+from scheduling.routes import Doors
+from scheduling.selectors.line import Line, heads_of, waiting_line
 
 QUOTA_COLUMNS = (
     "kind",
@@ -66,6 +69,7 @@ class TreeRow:
     live: Live = NOBODY
     state: str = ""
     kept: QuotaRow | None = None  # what a cohort keeps for all below it, and lends of that
+    folded: int = 0  # queues below it that the page does not show
     is_hidden: bool = False  # of others: named because something of the reader hangs below
 
 
@@ -73,7 +77,8 @@ class TreeRow:
 class Board:
     """One snapshot and everything the quota pages read from it.
 
-    ``rows`` and ``queues`` are those that the actor may see; the snapshot is whole.
+    ``rows`` and ``queues`` are those that the actor may see; the snapshot is whole but for work
+    that holds nothing: of that the ``line`` knows how much there is.
     """
 
     actor: Actor
@@ -81,18 +86,24 @@ class Board:
     queues: Mapping[str, ClusterQueue]
     rows: tuple[QuotaRow, ...]
     local_queues: tuple[LocalQueue, ...] = field(default=())
+    line: Line = field(default=Line({}, {}))
+    doors: Doors | None = None
+
+    @cached_property
+    def heads(self) -> list[Workload]:
+        """Return who may be next in each queue."""
+        return heads_of(self.doors) if self.doors else []
 
     @cached_property
     def live(self) -> Mapping[str, Live]:
         """Return the workloads that wait and that hold quota, by queue."""
-        pending: Counter[str] = Counter()
         admitted: Counter[str] = Counter()
         for workload in self.snapshot.workloads:
-            if workload.replaces:
-                continue  # it runs, and asks for more
-            counts = pending if workload.admission is None else admitted
-            counts[workload.queue or ""] += 1
-        return {name: Live(pending[name], admitted[name]) for name in {*pending, *admitted}}
+            if workload.admission is not None:  # else it runs, and asks for more
+                admitted[workload.queue or ""] += 1
+        pending = self.line.workloads
+        names = {*pending, *admitted}
+        return {name: Live(pending.get(name, 0), admitted[name]) for name in names}
 
     @cached_property
     def columns(self) -> list[FlavorResource]:
@@ -121,16 +132,18 @@ class Board:
 
 def load_board(actor: Actor) -> Board:
     """Return the board as the actor may see it, in a fixed number of queries."""
-    snapshot = load_snapshot()
+    now = clock.now()
+    held = load(now, waiting=False)
+    snapshot, line = held.snapshot, waiting_line(held.snapshot, held.doors)
     own = visible(ClusterQueue.objects.select_related("team", "cohort"), actor)
     queues = {queue.name: queue for queue in own}
     local = LocalQueue.objects.filter(cluster_queue__in=list(queues))
     rows = tuple(
         row
-        for row in quota_rows(snapshot)
+        for row in quota_rows(snapshot, line.demand)
         if (row.name in queues if row.kind is Kind.QUEUE else actor.sees_everything)
     )
-    return Board(actor, snapshot, queues, rows, tuple(local))
+    return Board(actor, snapshot, queues, rows, tuple(local), line, held.doors)
 
 
 # ---- bars --------------------------------------------------------------------------------------
@@ -242,6 +255,9 @@ class _Tree:
         for name in board.queues:
             parent = board.snapshot.cluster_queues[name].cohort
             self.members.setdefault(parent, []).append(name)
+        self.doors: dict[str, list[LocalQueue]] = {}
+        for local in board.local_queues:
+            self.doors.setdefault(local.cluster_queue, []).append(local)
         self.row = {
             (row.kind, row.name): row
             for row in board.rows
@@ -306,7 +322,7 @@ class _Tree:
         return inside
 
     def _queue(self, name: str, level: int, position: int, size: int) -> list[TreeRow]:
-        doors = [local for local in self.board.local_queues if local.cluster_queue == name]
+        doors = self.doors.get(name, [])
         row = self.row.get((Kind.QUEUE, name))
         head = TreeRow(
             "queue",

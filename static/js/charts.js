@@ -31,5 +31,6 @@
     drawn = Date.now();
     all();
   });
+  document.addEventListener("partchange", (event) => event.target.querySelectorAll("[data-chart]").forEach(draw));
   dark.addEventListener("change", all);
 })();

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.matrix.doors import NODE, ZEBU, ZEBU_RUNS
 from tests.matrix.growth import grow
-from tests.matrix.world import MONTH, SOURCE
+from tests.matrix.world import MONTH, REPLAY, SOURCE
 
 pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parent / "query_counts.json"
@@ -24,6 +24,7 @@ FEW, MANY = 3, 30
 # What may cost more, and why: each reads the whole snapshot, which is 15 queries however large.
 SNAPSHOT_PAGES = ("/ ", "/queues/", "/cohorts/", "/nodes/ ")
 SNAPSHOT_PAGES += ("/flavors/", "/fragments/", "/charts/fragments/", "/api/v1/fragments/")
+SNAPSHOT_PAGES += ("/fair-share/", "/api/v1/fair-share/")
 SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
@@ -48,6 +49,8 @@ LISTS = {
     "/flavors/h100-sxm/": ("",),
     "/borrowing/": ("", "csv"),
     "/evictions/": ("", "csv"),
+    "/fair-share/": ("", "csv"),
+    "/requests/": ("", "csv"),
     "/teams/": ("", "csv"),
     "/teams/datos/": ("",),
     "/cost/": ("", "csv"),
@@ -75,6 +78,7 @@ LISTS = {
     "/api/v1/cluster-queues/": ("",),
     "/api/v1/local-queues/": ("",),
     "/api/v1/flavors/": ("",),
+    "/api/v1/fair-share/": ("",),
     "/api/v1/fragments/": ("",),
     "/api/v1/alerts/": ("",),
     "/api/v1/availability/": ("",),
@@ -84,6 +88,10 @@ LISTS = {
     f"/api/v1/bills/{MONTH}/": ("",),
 }
 LISTS_OF_ADMINS = {
+    "/quotas/": ("", "csv"),
+    "/replays/": ("",),
+    f"/replays/{REPLAY}/": ("", "csv"),
+    "/api/v1/replays/": ("",),
     "/agents/": ("", "csv"),
     "/api/v1/agents/": ("",),
     "/people/": ("", "csv"),

@@ -15,8 +15,10 @@ from django.utils import timezone
 
 from finops import billing
 from finops.ingest.configuring import save_source
-from finops.models import Budget, Coverage, Fetch
+from finops.models import Budget, Coverage, Fetch, QuotaReplay
 from finops.models import Mapping as CostMapping
+from finops.replaying.asking import ReplaySpec, ask
+from finops.replaying.running import play_next
 from finops.sources.windows import day_window
 from finops.specs import SourceSpec
 from gpuplatform.common import audit
@@ -28,10 +30,12 @@ from queues.models import (
     Membership,
     Namespace,
     PriorityClass,
+    QuotaRequest,
     ResourceFlavor,
     Team,
     User,
 )
+from queues.specs import CellSpec
 from scheduling.agent_reports import Report, Told, take_reports
 from scheduling.agents import greet
 from scheduling.cycle import run_cycle
@@ -49,6 +53,8 @@ CHECK, GATE = "approval", "gates.example.com/review"
 MAPPING_ID = 990_101
 SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 BUDGET = "datos-june"
+REQUEST = 990_201
+REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
 # Who lends to or borrows from whom: what allowances of the matrix are about.
@@ -134,6 +140,21 @@ def run(clock: Any) -> None:
     row = Budget(name=BUDGET, scope="team", subject="datos", team=datos, measure="money")
     row.limit, row.first_day = 100, date(2026, 6, 1)
     row.save()
+    _replay()
+    told = {"queue": word("datos", "queue"), "flavor": FLAVOR, "resource": GPU, "nominal": 5}
+    told |= {"borrowing_limit": None, "lending_limit": None}
+    told["was"] = dict(told, nominal=4)
+    asked = {"team": datos, "reason": word("datos", "reason"), "cells": [told]}
+    QuotaRequest.objects.create(pk=REQUEST, asked_name="lea", **asked)
+
+
+def _replay() -> None:
+    """Replay the first day under quotas that differ in one cell of each team."""
+    cells = [CellSpec(word(team, "queue"), FLAVOR, GPU, 3) for team in CODES]
+    ada = User.objects.get(username="ada")
+    row = ask(ReplaySpec(JUNE.date(), JUNE.date(), tuple(cells)), actor=ada)
+    QuotaReplay.objects.filter(pk=row.pk).update(uid=REPLAY)
+    play_next()
 
 
 def _assign(team: str, pk: int) -> None:

@@ -26,10 +26,13 @@ from tests.matrix.world import (
     MAPPING_ID,
     MONTH,
     PRICE_ID,
+    REPLAY,
+    REQUEST,
     SOURCE,
     SOURCE_DAY,
     word,
 )
+from tests.scheduling.loop.world import FLAVOR
 
 REASON = "Agreed in the June review"
 JSON, YAML = "application/json", "application/yaml"
@@ -133,6 +136,15 @@ WORKLOAD = {
     "queue": word("datos", "door"),
     "pod_sets": [{"name": "main", "count": 1, "requests": {"nvidia.com/gpu": 1}}],
 }
+CELL = f"{ZEBU}|{FLAVOR}|nvidia.com/gpu"
+QUOTAS = {
+    f"{CELL}-nominal": "5",
+    f"{CELL}-seen": "4//",
+    f"version|{ZEBU}": "1",
+    "reason": REASON,
+}
+AMOUNTS = {f"{CELL}-{name}": "" for name in ("borrowing_limit", "lending_limit")}
+ASKED = {f"{CELL}-nominal": "5", "reason": REASON} | AMOUNTS
 MANIFEST = f"""
 apiVersion: batch/v1
 kind: Job
@@ -327,6 +339,21 @@ WRITES = (
         {"amount": "1.00", "reason": REASON},
         f"/bills/{MONTH}/close/adjust/",
     ),
+    page("quotas/", ADMIN, QUOTAS),
+    page("requests/new/", "login 403 403 ok 403 403 ok", ASKED, "/requests/new/?team=datos"),
+    page(
+        "requests/<pk>/decide/",
+        "login 404 404 403 403 403 ok",
+        {"approve": "1", "note": REASON},
+        f"/requests/{REQUEST}/decide/",
+    ),
+    page("requests/<pk>/withdraw/", LEAD_OF_DATOS, {}, f"/requests/{REQUEST}/withdraw/"),
+    page(
+        "replays/new/",
+        ADMIN,
+        form_of("/replays/new/", first_day="2026-06-01", last_day="2026-06-01"),
+    ),
+    page("replays/<uid>/cancel/", ADMIN, {}, f"/replays/{REPLAY}/cancel/"),
     page(
         "budgets/new/",
         "login 403 403 403 ok 403 ok",
@@ -547,6 +574,19 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"reason": REASON},
         path=f"/api/v1/mappings/{MAPPING_ID}/end/",
+    ),
+    rest(
+        "POST",
+        "replays/",
+        "401 403 403 403 403 403 ok",
+        {"first_day": "2026-06-01", "last_day": "2026-06-01"},
+    ),
+    rest(
+        "DELETE",
+        "replays/<uid>/",
+        "401 403 403 403 403 403 ok",
+        "",
+        path=f"/api/v1/replays/{REPLAY}/",
     ),
     rest(
         "PUT",

@@ -21,10 +21,18 @@ from .conftest import decide, finished
 pytestmark = pytest.mark.django_db
 
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
-LISTS += ("flavors",)
+LISTS += ("flavors", "fair-share", "replays", "requests")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
 OWN = ("people", "account", "account-password")
-NEW = ("queue-new", "cohort-new", "team-new", "person-new", "flavor-new", "topology-new")
+NEW = (
+    "quotas-edit",
+    "queue-new",
+    "cohort-new",
+    "team-new",
+    "person-new",
+    "flavor-new",
+    "topology-new",
+)
 # What an empty list says, and where its reader goes on.
 BEGINNINGS = {
     "overview": ("How to begin", "submit", "team-new", "queue-new", "price-new", "person-new"),
@@ -33,6 +41,9 @@ BEGINNINGS = {
     "nodes": ("No node yet", "submit"),
     "teams": ("No team yet", "team-new"),
     "people": ("1 person has an account", "person-new"),
+    "requests": ("Nobody has asked for quota yet", "request-new"),
+    "fair-share": ("No cohort shares anything yet", "cohort-new"),
+    "replays": ("Nothing was replayed yet", "replay-new"),
     "borrowing": ("Nothing has been borrowed yet",),
     "cost": ("Nothing is billed yet",),
     "bills": ("Nothing is billed yet",),

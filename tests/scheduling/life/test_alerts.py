@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from scheduling.engine.machines import GPU
+from scheduling.loader import load_platform
 from scheduling.models import Alert, Node
-from scheduling.selectors.alerts import current_findings, held_outside, load_platform
+from scheduling.selectors.alerts import current_findings, held_outside
 from scheduling.watch import watch
 from tests.scheduling.life.living import after, settle
 from tests.scheduling.loop.world import NOON, nodes, queue, work
