@@ -282,6 +282,7 @@ class _Application:
         now, preemptor = self._world.now, self._face(decision.preemptor)
         right, gpus = decision.right.value if decision.right else "", {"gpus": face.gpus}
         facts = {"right": right, **gpus, **lines.lost_by(decision), **lines.goes_to(decision)}
+        facts |= lines.shares_of(decision)
         by = Workload(uid=preemptor.uid) if preemptor else None
         if row.version != face.version or not lifecycle.evict(
             row, decision.reason, at=now, facts=facts, other=by
