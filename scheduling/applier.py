@@ -266,7 +266,11 @@ class _Application:
             return None
         right = decision.right
         facts: dict[str, Any] = {"right": right.value if right else "", "gpus": face.gpus}
-        facts |= {**lines.lost_by(decision), **lines.goes_to(decision)}
+        facts |= {
+            **lines.lost_by(decision),
+            **lines.goes_to(decision),
+            **lines.shares_of(decision),
+        }
         return Eviction(face, decision.reason, facts, preemptor.uid if preemptor else None)
 
     def _note_evicted(self, eviction: Eviction, decision: Evict) -> None:

@@ -117,6 +117,14 @@ def lost_by(decision: Evict | Shrink) -> dict[str, float]:
     return {"lost_gpu_hours": lost} if lost else {}
 
 
+def shares_of(decision: Evict) -> dict[str, str]:
+    """Return the shares by which one gives way, in percent; none where one is infinite."""
+    shares = decision.shares
+    if shares is None or None in shares:
+        return {}
+    return {name: f"{value / 10:.1f}" for name, value in shares._asdict().items()}
+
+
 def part_of(known: Known, assignments: Iterable[Assignment]) -> dict[str, int]:
     """Return how many pods of how many start, where not all do (``admission.md`` K36)."""
     pods = sum(assignment.count for assignment in assignments)

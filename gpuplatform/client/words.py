@@ -29,9 +29,12 @@ def span(seconds: int) -> str:
 
 
 def waited(row: Mapping[str, Any]) -> str:
-    """Return how long a workload has waited, or did before it was admitted."""
+    """Return how long a workload has waited since its last eviction, as its page does.
+
+    Of one that was admitted or ended: how long it had waited by then.
+    """
     until = row.get("admitted_at") or row.get("finished_at")
-    return age(row.get("created_at"), until)
+    return age(row.get("waiting_since") or row.get("created_at"), until)
 
 
 def reason(row: Mapping[str, Any]) -> str:

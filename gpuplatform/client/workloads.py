@@ -107,7 +107,7 @@ def _explained(row: dict[str, Any]) -> Iterator[str]:
 
 def _waiting(row: dict[str, Any]) -> Iterator[str]:
     if row["position"]:
-        told = _("  Number {position} in its queue, since {wait}.")
+        told = _("  Number {position} in its queue, waiting for {wait}.")
         yield told.format(position=row["position"], wait=words.waited(row))
     if not row["blockers"]:
         yield _("  {reason}").format(reason=row["pending_reason"])

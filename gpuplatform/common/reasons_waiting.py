@@ -200,7 +200,14 @@ EVICTIONS: dict[str, Reason] = {
     "InClusterQueue": Reason(INFO, _("A workload of higher priority in the same queue.")),
     "InCohortReclamation": Reason(INFO, _("The owner took its lent quota back.")),
     "InCohortFairSharing": Reason(
-        INFO, _("Fair sharing: the other holds less of what is lent, by weight.")
+        INFO,
+        _(
+            "Fair sharing: who gives way goes by what is borrowed now, by weight, and not by past"
+            " use. With its request the other side borrows {mine} % of what there is; this side"
+            " borrowed {before} %, and {after} % without this."
+        ),
+        "",
+        _("Fair sharing: the other side borrows less of what there is now, by weight."),
     ),
     "InCohortReclaimWhileBorrowing": Reason(
         INFO, _("A borrower of higher priority took borrowed quota.")

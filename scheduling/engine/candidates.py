@@ -14,6 +14,7 @@ from scheduling.engine.books import Charge
 from scheduling.engine.outlook import Outlook
 from scheduling.engine.profile import RECOMMENDED, Profile
 from scheduling.engine.quota import QuotaLedger
+from scheduling.engine.shares import Compared
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, Workload
 from scheduling.engine.tenure import is_safe, lost_gpu_seconds
 from scheduling.engine.terms import (
@@ -29,12 +30,16 @@ from scheduling.engine.usage import held_usage
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A workload that may be evicted. ``while_borrowing``: even if the preemptor borrows."""
+    """A workload that may be evicted. ``while_borrowing``: even if the preemptor borrows.
+
+    ``shares``: what was compared where fair sharing lets it be taken.
+    """
 
     workload: Workload
     queue: QuotaKey
     right: PreemptionReason
     while_borrowing: bool = True
+    shares: Compared | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,9 @@ class Desk:
         lost = sum(lost_gpu_hours(one, self.state.now) for one in self._leave(victim.workload))
         self.state.claims.remember(key, preemptor.key)
         reason = EvictionReason.PREEMPTED
-        self.moves.append(Evict(key, reason, preemptor.key, victim.right, lost))
+        self.moves.append(
+            Evict(key, reason, preemptor.key, victim.right, lost, shares=victim.shares)
+        )
 
     def relocate(self, gang: Workload, seats: Mapping[str, tuple[Assignment, ...]]) -> set[str]:
         """Let running work leave in favour of ``gang``, and keep for it where it starts again.

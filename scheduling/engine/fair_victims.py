@@ -6,12 +6,13 @@ same world always gives the same answer (``admission.md`` T1).
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from math import isinf
 from typing import Any, Protocol
 
 from scheduling.engine.candidates import Attempt, Candidate, Grounds, Selection
 from scheduling.engine.journal import Trial
 from scheduling.engine.quota import QuotaLedger
-from scheduling.engine.shares import Share, Shares, borrowing, compared
+from scheduling.engine.shares import Compared, Share, Shares, borrowing, compared
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.terms import FairStrategy, PreemptionReason, ReclaimWithinCohort
 from scheduling.engine.tournament import Usage
@@ -131,8 +132,9 @@ class Hunt:
             candidate = line.pop(0)
             if self._cuts_own(candidate):
                 continue
-            if allowed(strategy, mine, before, self._share_without(candidate, theirs)):
-                return self._take(candidate, PreemptionReason.IN_COHORT_FAIR_SHARING)
+            after = self._share_without(candidate, theirs)
+            if allowed(strategy, mine, before, after):
+                return self._take_fairly(candidate, mine, before, after)
             failed.setdefault(target, []).append(candidate)
         return False
 
@@ -146,7 +148,8 @@ class Hunt:
             fair = allowed(FairStrategy.INITIAL_SHARE, mine, before, before)
             if not fair or self._cuts_own(candidate):
                 continue
-            if self._take(candidate, PreemptionReason.IN_COHORT_FAIR_SHARING):
+            after = self._share_without(candidate, theirs)
+            if self._take_fairly(candidate, mine, before, after):
                 return True
         return False
 
@@ -168,6 +171,13 @@ class Hunt:
         with self._stage.trial():  # a gang takes its surplus along
             self._stage.remove(candidate.workload)
             return any(ledger.used(queue, fr) < ledger.promised(queue, fr) for fr in columns)
+
+    def _take_fairly(self, candidate: Candidate, mine: Share, before: Share, after: Share) -> bool:
+        """Take a victim by share, and keep the figures for the one who has to be told."""
+        shares = Compared(*(None if isinf(s.value) else s.value for s in (mine, before, after)))
+        return self._take(
+            replace(candidate, shares=shares), PreemptionReason.IN_COHORT_FAIR_SHARING
+        )
 
     def _take(self, candidate: Candidate, right: PreemptionReason) -> bool:
         self._stage.remove(candidate.workload)

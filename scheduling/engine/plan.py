@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scheduling.engine.shares import Compared
 from scheduling.engine.snapshot import Assignment, Memory
 from scheduling.engine.terms import (
     BlockerCode,
@@ -49,6 +50,7 @@ class Evict:
 
     ``lost_gpu_hours``: progress that is thrown away, since its last checkpoint or its start.
     ``moves_to``: where it starts again as soon as it has left; none: it waits like anybody.
+    ``shares``: by fair sharing, what was compared; None by another right.
     """
 
     workload: str
@@ -57,6 +59,7 @@ class Evict:
     right: PreemptionReason | None = None
     lost_gpu_hours: float = 0.0
     moves_to: tuple[Assignment, ...] = ()
+    shares: Compared | None = None
 
 
 @dataclass(frozen=True, slots=True)

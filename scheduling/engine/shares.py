@@ -27,6 +27,18 @@ class Share(NamedTuple):
 NO_SHARE = Share(0.0, 0.0)
 
 
+class Compared(NamedTuple):
+    """Three shares that let one take from another; None: infinite.
+
+    ``mine``: of the preemptor's side with its request. ``before``, ``after``: of the victim's
+    side with the victim, and without it.
+    """
+
+    mine: float | None
+    before: float | None
+    after: float | None
+
+
 def weight(snapshot: Snapshot, key: QuotaKey) -> float:
     """Return the fair weight of a queue or cohort; 1 for a cohort that is only named."""
     if key.kind is Kind.QUEUE:

@@ -1,11 +1,13 @@
 """gpuctl and work: submit, list, explain, hold, release, cancel."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 import yaml
 
+from gpuplatform.common import clock
 from scheduling.cycle import run_cycle
 from scheduling.models import Workload
 from scheduling.reconciler import reconcile
@@ -201,3 +203,13 @@ def test_foreign_work_is_not_there(gpuctl: Run, cast: Any) -> None:
     row = work("datos", "train")
     for name in ("train", "ns-datos/train", str(row.pk)):
         assert gpuctl(cast.ian, "explain", name).code == 3
+
+
+def test_waiting_time_counts_from_the_last_eviction_as_on_the_page(gpuctl: Run, cast: Any) -> None:
+    """Submitted five hours ago, evicted 53 minutes ago: it has waited 53 minutes."""
+    row = work("datos", "evicted", gpus=99, created_at=clock.now() - timedelta(hours=5))
+    row.waiting_since, row.position = clock.now() - timedelta(minutes=53, seconds=5), 1
+    row.save()
+    listed = gpuctl(cast.lea, "list", "workloads", "-o", "wide")
+    assert "53m" in listed.out, listed.out
+    assert "waiting for 53m" in gpuctl(cast.lea, "explain", "evicted").out

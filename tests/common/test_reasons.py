@@ -138,3 +138,15 @@ def test_hours_and_promises_are_written_the_way_people_say_them():
         "cq-a goes first in llm: of late it has used 1,234.5 GPU-hours with 1 GPU promised;"
         " cq-b has used 2,345.0 with 16 GPUs promised."
     )
+
+
+def test_who_gives_way_by_share_reads_the_figures_that_were_compared() -> None:
+    """Not "holds less", which the order of turns by past use seems to contradict."""
+    told = reasons.sentence(
+        "InCohortFairSharing", {"mine": "12.5", "before": "40.0", "after": "25.0"}
+    )
+    assert "12.5 %" in told
+    assert "40.0 %" in told
+    assert "25.0 %" in told
+    assert "not by past use" in told
+    assert "?" not in reasons.sentence("InCohortFairSharing", {"gpus": 8})

@@ -211,3 +211,18 @@ def test_whoever_borrows_takes_loans_and_nobodys_own_quota() -> None:
         without, cohorts={"llm": replace(without.cohorts["llm"], quotas={H100: Quota(5)})}
     )
     assert evictions(alone) == [], "one job of 6 on a quota of 4 is no loan of 2 that can be taken"
+
+
+@pytest.mark.parametrize("mode", [SHARE, HISTORY])
+def test_an_eviction_by_share_carries_the_figures_that_were_compared(mode) -> None:
+    """8 GPUs that all may borrow: 4 asked for against 8 held, of which one gives back 4."""
+    made = fill(shared(), "cq-a", 4, 4).pending("b", "cq-b", gpus=4)
+    snapshot = made.build()
+    by = {"llm": replace(snapshot.cohorts["llm"], fairness=mode)}
+    found = [d for d in decide(replace(snapshot, cohorts=by)).decisions if isinstance(d, Evict)]
+    assert [d.shares for d in found] == [(500.0, 1000.0, 500.0)]
+
+
+def test_an_eviction_by_priority_compares_no_shares() -> None:
+    found = [d for d in decide(t1(NONE).build()).decisions if isinstance(d, Evict)]
+    assert [d.shares for d in found] == [None]
