@@ -18,6 +18,7 @@ from scheduling.api import (
     WorkloadsView,
     WorkloadView,
 )
+from scheduling.ledger_api import EvictionsView, LedgerView
 from scheduling.life_api import (
     AdmissionChecksView,
     AdmissionCheckView,
@@ -47,6 +48,8 @@ urlpatterns: list[URLPattern] = [
     path("agent/<str:name>/desired/", AgentDesiredView.as_view(), name="api-agent-desired"),
     path("agents/", AgentsView.as_view(), name="api-agents"),
     path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
+    path("ledger/", LedgerView.as_view(), name="api-ledger"),
+    path("evictions/", EvictionsView.as_view(), name="api-evictions"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("availability/", AvailabilityView.as_view(), name="api-availability"),
     path("fragments/", FragmentsView.as_view(), name="api-fragments"),
