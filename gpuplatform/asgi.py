@@ -5,4 +5,8 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gpuplatform.settings")
-application = get_asgi_application()
+django_application = get_asgi_application()
+
+from gpuplatform.common.bodies import BoundedBodies  # noqa: E402  # settings are there now
+
+application = BoundedBodies(django_application)

@@ -217,12 +217,19 @@ SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 
 # ---- REST ------------------------------------------------------------------------------------
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# What the server takes in at all, of any kind, and how long a body may take to come.
+BODY_MAX_BYTES = int(env("BODY_MAX_BYTES", str(4 * 1024 * 1024)))
+BODY_TIMEOUT_S = float(env("BODY_TIMEOUT_S", "30"))
+# How many requests a token may make at once, and a second in the long run; 0 a second: any.
+API_BURST = int(env("API_BURST", "1000"))
+API_PER_S = float(env("API_PER_S", "200"))
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "queues.tokens.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_THROTTLE_CLASSES": ["queues.throttling.PerToken", "queues.throttling.PerUser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["gpuplatform.common.parsers.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "gpuplatform.doors.schema.Schema",
@@ -297,6 +304,9 @@ CYCLE_LEASE_S = int(env("CYCLE_LEASE_S", "10"))
 # PostgreSQL ends the transaction of a decider that says nothing for so long (paused, cut off), so
 # that its locks keep nobody else from going on.
 CYCLE_STUCK_S = float(env("CYCLE_STUCK_S", "60"))
+# How many programs may follow workloads (?watch=1) at one web process, and how many of one person.
+WATCHES_MAX = int(env("WATCHES_MAX", "200"))
+WATCHES_MAX_OF_ONE = int(env("WATCHES_MAX_OF_ONE", "10"))
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000

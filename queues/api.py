@@ -121,7 +121,7 @@ class _List(_Rows[Row]):
         if wants_csv(request):
             found = (self.answer(row) for row in rows.iterator(chunk_size=FILE_CHUNK))
             return csv_answer(request, request.path.split("/")[-2], found)
-        page = pages.paginate_queryset(self.rows(actor_of(request)), request, view=self)
+        page = pages.paginate_queryset(rows, request, view=self)
         return pages.get_paginated_response([self.answer(row) for row in page or []])
 
 

@@ -2,10 +2,17 @@
 
 from django.urls import path
 
-from queues import api, whoami_api
+from queues import api, ledger_api, whoami_api
 
 urlpatterns = [
     path("whoami/", whoami_api.WhoamiView.as_view(), name="api-whoami"),
+    path("audit/", ledger_api.AuditView.as_view(), name="api-audit"),
+    path("tokens/", ledger_api.TokensView.as_view(), name="api-tokens"),
+    path(
+        "workload-priority-classes/",
+        ledger_api.PriorityClassesView.as_view(),
+        name="api-workload-priority-classes",
+    ),
     path("teams/", api.TeamList.as_view(), name="api-teams"),
     path("teams/<str:name>/", api.TeamDetail.as_view(), name="api-team"),
     path("cohorts/", api.CohortList.as_view(), name="api-cohorts"),

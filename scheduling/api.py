@@ -16,7 +16,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, get_object_or_404
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -32,9 +32,11 @@ from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
-from queues.access import HasScope, actor_of, demand, visible
+from queues.access import Actor, HasScope, actor_of, demand, visible
 from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
+from scheduling.following import PARAMETERS as FOLLOWED
+from scheduling.following import EventRenderer, follow_workloads, is_followed
 from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.loader import load_platform
 from scheduling.manifests.export import manifest_of
@@ -105,7 +107,7 @@ class NodeFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
 class _AsFile(CheckedView):
     """A list that is a file as well; stands before DRF's view of lists."""
 
-    renderer_classes = (JSONRenderer, CSVRenderer, YAMLRenderer)
+    renderer_classes: tuple[type[BaseRenderer], ...] = (JSONRenderer, CSVRenderer, YAMLRenderer)
     orderings: tuple[str, ...] = ()
 
     def manifests(self, rows: QuerySet[Any]) -> Iterator[Mapping[str, Any]]:
@@ -145,7 +147,11 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
     scopes = {"POST": "workloads:submit"}
-    parameters = {"GET": (*PAGES, *WorkloadFilter.base_filters), "POST": ("dry_run",)}
+    renderer_classes = (*_AsFile.renderer_classes, EventRenderer)
+    parameters = {
+        "GET": (*PAGES, *WorkloadFilter.base_filters, *(one.name for one in FOLLOWED)),
+        "POST": ("dry_run",),
+    }
     pagination_class = NewestFirst
     serializer_class = WorkloadRowSerializer
     filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
@@ -162,17 +168,32 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
         actor = actor_of(self.request)
         return {**super().get_serializer_context(), "discretion": Discretion(actor)}
 
-    @extend_schema(parameters=LISTS)
+    @extend_schema(parameters=[*LISTS, *FOLLOWED])
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a file is no Response
-        """Return one page, newest first, or all rows as a file."""
+        """Return one page, newest first, all rows as a file, or a stream of what changes."""
         known = [status.value for status in Status]
         for name in ("status", "state"):
             asked = request.query_params.get(name, "")
             if asked and not set(asked.split(",")) <= set(known):
                 words = _("There is no such status; known are {known}.")
                 raise ValidationError({name: [words.format(known=", ".join(known))]})
+        if is_followed(request):
+            return self._followed(request)
         as_file = self.is_file(request)
         return self.file(request) if as_file else super().get(request, *args, **kwargs)
+
+    def _followed(self, request: Request) -> HttpResponseBase:
+        """Return the stream of the rows of the filter."""
+        wanted = request.query_params
+
+        def seen(actor: Actor) -> QuerySet[Workload]:
+            return visible(Workload.objects.select_related("team"), actor)
+
+        def filtered(actor: Actor) -> QuerySet[Workload]:
+            found: QuerySet[Workload] = WorkloadFilter(wanted, queryset=seen(actor)).qs
+            return found.order_by(*NewestFirst.ordering)
+
+        return follow_workloads(request, filtered, seen)
 
     def manifests(self, rows: QuerySet[Workload]) -> Iterator[Mapping[str, Any]]:
         """Yield what each workload asks for, as Kueue's Workload."""

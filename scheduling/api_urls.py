@@ -20,6 +20,7 @@ from scheduling.api import (
 )
 from scheduling.bulk_api import WorkloadsBulkView
 from scheduling.fairness_api import FairShareView
+from scheduling.ledger_api import EvictionsView, LedgerView
 from scheduling.life_api import (
     AdmissionChecksView,
     AdmissionCheckView,
@@ -50,6 +51,8 @@ urlpatterns: list[URLPattern] = [
     path("agent/<str:name>/desired/", AgentDesiredView.as_view(), name="api-agent-desired"),
     path("agents/", AgentsView.as_view(), name="api-agents"),
     path("agents/<str:name>/", AgentView.as_view(), name="api-agent"),
+    path("ledger/", LedgerView.as_view(), name="api-ledger"),
+    path("evictions/", EvictionsView.as_view(), name="api-evictions"),
     path("alerts/", AlertsView.as_view(), name="api-alerts"),
     path("availability/", AvailabilityView.as_view(), name="api-availability"),
     path("fair-share/", FairShareView.as_view(), name="api-fair-share"),

@@ -31,7 +31,12 @@ OF_STATUS = {
 
 
 class Failed(Exception):
-    """A command that did not do what was asked. ``lines`` go to standard error."""
+    """A command that did not do what was asked. ``lines`` go to standard error.
+
+    ``status`` is HTTP's, where the server refused.
+    """
+
+    status = 0
 
     def __init__(self, code: Exit, *lines: str) -> None:
         super().__init__("\n".join(lines))
@@ -41,6 +46,12 @@ class Failed(Exception):
 
 def of_problem(status: int, body: object, request_id: str) -> Failed:
     """Return the failure that a refusal of the server means: each error with its code."""
+    failure = _of_problem(status, body, request_id)
+    failure.status = status
+    return failure
+
+
+def _of_problem(status: int, body: object, request_id: str) -> Failed:
     code = OF_STATUS.get(status, Exit.ERROR)
     if not isinstance(body, dict):
         return Failed(code, f"HTTP {status} ({request_id})")

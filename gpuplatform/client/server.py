@@ -58,6 +58,34 @@ class Server:
                 return
             answer = self._send("GET", following).json()
 
+    def stream(
+        self, path: str, mark: str = "", **parameters: object
+    ) -> Iterator[tuple[str, str, str]]:
+        """Yield (event, data, mark) of a stream of server-sent events until it ends.
+
+        ``mark``: what was told last; the stream goes on after it. A line that breaks ends it.
+
+        Raises:
+            Failed: it could not be opened.
+        """
+        wanted = {"Accept": "text/event-stream", **({"Last-Event-ID": mark} if mark else {})}
+        asked = {k: str(v) for k, v in parameters.items() if v not in (None, "")}
+        request = self._http.build_request("GET", f"{ROOT}{path}", params=asked, headers=wanted)
+        try:
+            response = self._http.send(request, stream=True)
+        except httpx.TransportError as error:
+            words = _("{url} cannot be reached: {error}")
+            raise Failed(Exit.ERROR, words.format(url=self.url, error=error)) from error
+        try:
+            if not response.is_success:
+                response.read()
+                self._judged(response)
+            yield from _events_in(response.iter_lines())
+        except httpx.TransportError:
+            time.sleep(0.2)
+        finally:
+            response.close()
+
     def ask(
         self,
         method: str,
@@ -120,6 +148,18 @@ class Server:
             body = None
         request_id = response.headers.get("X-Request-ID", "-")
         raise of_problem(response.status_code, body, request_id)
+
+
+def _events_in(lines: Iterator[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the events of a stream; what is cut off at its end is none."""
+    found: dict[str, str] = {}
+    for line in lines:
+        name, _colon, value = line.partition(": ")
+        if line:
+            found[name] = value
+        elif found:
+            yield found.get("event", ""), found.get("data", ""), found.get("id", "")
+            found = {}
 
 
 def _pause(response: httpx.Response) -> float | None:

@@ -9,6 +9,7 @@ import typer
 
 from gpuplatform.client import words
 from gpuplatform.client.failures import Exit, Failed, first_of
+from gpuplatform.client.following import follow
 from gpuplatform.client.options import Out, Reason, Yes, confirm, connect
 from gpuplatform.client.output import Column, Format, column, say, show, show_one
 from gpuplatform.client.server import Server
@@ -39,6 +40,9 @@ def list_workloads(
     ] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n")] = "",
     name: Annotated[str, typer.Option(help="A part of the name.")] = "",
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Go on: a line for each that changes.")
+    ] = False,
     output: Out = Format.TABLE,
 ) -> None:
     """List the workloads that you may see, newest first; all pages.
@@ -46,6 +50,9 @@ def list_workloads(
     Example: gpuctl list workloads -t vision --state pending -o csv
     """
     asked = {"queue": queue, "team": team, "status": state, "namespace": namespace, "name": name}
+    if watch:
+        follow(connect(), COLUMNS, output, **asked)
+        return
     show(connect().rows("workloads/", **asked), COLUMNS, output)
 
 

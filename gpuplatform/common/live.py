@@ -7,7 +7,8 @@ mark it has seen and is told what has changed since.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from asgiref.sync import sync_to_async
@@ -51,13 +52,14 @@ def open_topics() -> frozenset[str]:
 
 def read_news(mark: str = "") -> News:
     """Return what has changed since ``mark``; from a mark that is none, nothing, but a mark."""
-    since = _parsed(mark)
+    since = numbers_of(mark)
     read = {name: feed(since.get(name)) for name, feed in sorted(_feeds.items())}
     topics = frozenset[str]().union(*(found for _number, found in read.values()))
     return News("-".join(f"{name}{number}" for name, (number, _found) in read.items()), topics)
 
 
-def _parsed(mark: str) -> Mapping[str, int]:
+def numbers_of(mark: str) -> Mapping[str, int]:
+    """Return the newest row of each feed that a mark names; nothing for one that is none."""
     parts = (part for part in mark.split("-") if part)
     numbers = {part.rstrip("0123456789"): part for part in parts}
     return {
@@ -81,17 +83,33 @@ class Hub:
             topics: names that the page wants to hear of.
             mark: the last event that it has seen; "" begins with what changes from now on.
         """
+        first = True
+        async with aclosing(self.listen(topics, mark)) as heard:
+            async for news in heard:
+                if news is None:
+                    yield event_of("beat", _clock())
+                    continue
+                if first:
+                    yield event_of("beat", _clock(), news.mark, retry=True)
+                if news.topics:
+                    yield event_of("topic", " ".join(sorted(news.topics)), news.mark)
+                first = False
+
+    async def listen(self, topics: Iterable[str], mark: str = "") -> AsyncGenerator[News | None]:
+        """Yield what changes of these topics, for ten minutes at most; None in silence.
+
+        The first one tells what has changed since ``mark``, be it nothing. Of who listens slowly
+        the news pile up into one.
+        """
         wanted = frozenset(topics)
         box: asyncio.Queue[News] = asyncio.Queue()
         self._waiting.add(box)
         try:
             missed = await _read(mark)
-            yield _event("beat", _clock(), missed.mark, retry=True)
-            if found := wanted & missed.topics:
-                yield _event("topic", " ".join(sorted(found)), missed.mark)
+            yield News(missed.mark, wanted & missed.topics)
             self._wake()
-            async for event in _told(box, wanted):
-                yield event
+            async for news in _told(box, wanted):
+                yield news
         finally:
             self._waiting.discard(box)
 
@@ -111,17 +129,20 @@ class Hub:
             await asyncio.sleep(POLL_S)
 
 
-async def _told(box: asyncio.Queue[News], wanted: frozenset[str]) -> AsyncIterator[bytes]:
+async def _told(box: asyncio.Queue[News], wanted: frozenset[str]) -> AsyncIterator[News | None]:
     loop = asyncio.get_running_loop()
     until = loop.time() + STREAM_S
     while loop.time() < until:
         try:
             news = await asyncio.wait_for(box.get(), BEAT_S)
         except TimeoutError:
-            yield _event("beat", _clock())
+            yield None
             continue
+        while not box.empty():
+            newer = box.get_nowait()
+            news = News(newer.mark, news.topics | newer.topics)
         if found := wanted & news.topics:
-            yield _event("topic", " ".join(sorted(found)), news.mark)
+            yield News(news.mark, found)
 
 
 @sync_to_async
@@ -137,7 +158,8 @@ def _clock() -> str:
     return clock.now().isoformat(timespec="seconds")
 
 
-def _event(kind: str, data: str, mark: str = "", *, retry: bool = False) -> bytes:
+def event_of(kind: str, data: str, mark: str = "", *, retry: bool = False) -> bytes:
+    """Return a server-sent event; ``mark`` is what a reader names that was away."""
     lines = [f"event: {kind}", f"data: {data}"]
     lines += [f"id: {mark}"] if mark else []
     lines += ["retry: 3000"] if retry else []

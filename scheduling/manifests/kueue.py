@@ -5,6 +5,7 @@ as REST calls the field. With ``workload.gpuplatform.io/kind`` among them the do
 that there is to say; without it, it is one of Kueue's own, and its pod templates count.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,6 +33,7 @@ GROUP = "kueue.x-k8s.io"
 KIND = "Workload"
 NOTES = "workload.gpuplatform.io/"
 TEXTS = frozenset(("kind", "ceiling_queue", "on_failure", "on_node_loss", "topology_level"))
+_KIND = re.compile(r"[A-Z][A-Za-z0-9]{0,62}", re.ASCII)
 SLICES = "podsetSliceRequiredTopologyConstraints"
 
 
@@ -111,7 +113,7 @@ def _with_carried(spec: WorkloadSpec, carried: Fields) -> WorkloadSpec:
     found = {role: minima.integer(role) for role in minima.body}
     return replace(
         spec,
-        kind=carried.text("kind", KIND),
+        kind=_kind(carried),
         ceiling_queue=carried.text("ceiling_queue"),
         min_member=carried.integer("min_member", minimum=1),
         role_minima={role: least for role, least in found.items() if least is not None},
@@ -128,6 +130,14 @@ def _with_carried(spec: WorkloadSpec, carried: Fields) -> WorkloadSpec:
         ttl_s=carried.integer("ttl_after_finished_s"),
         gates=tuple(dict.fromkeys(carried.texts("admission_gates"))),
     )
+
+
+def _kind(carried: Fields) -> str:
+    """Return the kind of the document that was submitted."""
+    kind = carried.text("kind", KIND)
+    if not _KIND.fullmatch(kind):
+        carried.report("BAD_VALUE", "kind", value=kind[:KEPT], allowed="PyTorchJob")
+    return kind
 
 
 # ---- pod sets ----------------------------------------------------------------------------------

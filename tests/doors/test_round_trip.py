@@ -19,8 +19,11 @@ from gpuplatform.doors.importer import import_documents
 from queues.descriptions import describe_flavor
 from queues.manifests.export import manifest_of, versioned
 from queues.models import ResourceFlavor
+from queues.specs import TeamSpec
+from scheduling.manifests.export import manifest_of as work_manifest
 from scheduling.models import Workload
 from scheduling.services import load_world, submit_workload
+from scheduling.specs import CheckSpec
 from tests.doors.samples import EXAMPLES, on_cluster
 from tests.scheduling.manifests.public import KINDS, LEADERS
 
@@ -140,6 +143,15 @@ def test_an_export_of_one_version_changes_no_later_one() -> None:
 
     assert [first.results[0].action, first.results[0].verdict] == ["changed", "accepted"]
     assert (second.results[0].verdict, second.results[0].codes) == ("rejected", {"stale"})
+
+
+def test_what_is_exported_is_kept_only_for_those_who_might_make_it(cast: Any) -> None:
+    specs = [TeamSpec("spies"), CheckSpec("open-sesame", "manual", ("*",))]
+    bodies = [manifest_of(specs[0]), work_manifest(specs[1])]
+
+    report = import_documents("".join(dumped(bodies)), actor=cast.lea)
+
+    assert [result.codes for result in report.results] == [{"NOT_ALLOWED"}, {"NOT_ALLOWED"}]
 
 
 def test_work_that_changed_since_its_export_is_not_taken_for_the_same() -> None:

@@ -54,6 +54,7 @@ MANIFESTS = {  # below ``/api/v1/``
 }
 CONVERTER = re.compile(r"<\w+:")
 
+OWN_LIMIT = {"team": "a token of one's own says which team it is limited to"}
 OWN_TOKEN = {"shown": "a token of one's own says which team it is limited to"}
 
 
@@ -403,6 +404,16 @@ REST = (
     door(f"{API}fair-share/", "/api/v1/fair-share/", REST_SIGNED_IN),
     door(f"{API}replays/", "/api/v1/replays/", REST_SEEING_ALL),
     door(f"{API}replays/<uid>/", f"/api/v1/replays/{REPLAY}/", REST_OF_READERS),
+    door(
+        f"{API}audit/",
+        "/api/v1/audit/",
+        "401 403 403 200 403 200 200",
+        takes_scope=True,
+    ),
+    door(f"{API}tokens/", "/api/v1/tokens/", REST_SIGNED_IN, allowed=OWN_LIMIT),
+    door(f"{API}workload-priority-classes/", "/api/v1/workload-priority-classes/", REST_SIGNED_IN),
+    door(f"{API}ledger/", "/api/v1/ledger/", REST_SIGNED_IN, shows=("queue",), allowed=BORROWER),
+    door(f"{API}evictions/", "/api/v1/evictions/", REST_SIGNED_IN),
     door(f"{API}fragments/", "/api/v1/fragments/", REST_SIGNED_IN),
     door(f"{API}topologies/", "/api/v1/topologies/", REST_SIGNED_IN),
     door(f"{API}topologies/<name>/", "/api/v1/topologies/nowhere/", "401 404 404 404 404 404 404"),

@@ -122,6 +122,8 @@ def test_a_token_of_one_team_opens_no_row_of_another(
     if holder.startswith("ada") and door.is_money:
         is_of_datos = "/datos/" in door.path or "/budgets/datos-" in door.path
         expected = "404" if is_of_datos else "200"  # it acts as IA's lead
+    if holder.startswith("ada") and door.path.startswith("/api/v1/audit/"):
+        expected = "200"  # likewise
     assert code_of(response) == expected
 
 

@@ -163,6 +163,7 @@ def test_a_workload_that_kueue_wrote_is_work_as_well() -> None:
 @pytest.mark.parametrize(
     ("key", "text", "code"),
     [
+        ("kind", "K" * 64, "BAD_VALUE"),
         ("min-member", "many", "BAD_VALUE"),
         ("min-member", "0", "OUT_OF_RANGE"),
         ("elastic", '"yes"', "BAD_TYPE"),
