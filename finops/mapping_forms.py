@@ -169,7 +169,11 @@ def read_csv(file: Any) -> list[MappingSpec]:
     except UnicodeDecodeError as error:
         words = gettext("The file is not UTF-8.")
         raise Rejected([Problem("file", "BAD_TEXT", words)]) from error
-    rows = list(csv.DictReader(io.StringIO(text)))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error as error:
+        words = gettext("The file cannot be read: {why}.").format(why=error)
+        raise Rejected([Problem("file", "BAD_SYNTAX", words)]) from error
     lacking = {"kind", "value"} - set(rows[0] if rows else {})
     if lacking or len(rows) > MOST_ROWS:
         words = gettext("The file needs the columns kind and value, and from 1 to {most} rows.")
@@ -192,7 +196,7 @@ def _spec_of(row: Mapping[str, Any], prefix: str, problems: list[Problem]) -> Ma
     for name, reader in _READERS.items():
         try:
             read[name] = reader(cells[name]) if cells[name] else None
-        except (InvalidOperation, ValueError):
+        except (InvalidOperation, ValueError, OverflowError):
             words = gettext("{text} cannot be read.").format(text=cells[name][:40])
             problems.append(Problem(prefix + name, "BAD_VALUE", words))
     return MappingSpec(**read)
@@ -207,7 +211,8 @@ def _instant(text: str) -> datetime:
     found = parse_datetime(text)
     if found is None:
         raise ValueError(text)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    # One that no zone can be told of, such as the first instants of year 1, is none.
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 _READERS: Mapping[str, Any] = {

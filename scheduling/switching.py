@@ -151,7 +151,8 @@ def answer_check(
     check = AdmissionCheck.objects.filter(name=name).first()
     if check is not None and check.kind in KINDS and check.kind != MANUAL:
         raise Rejected([_problem("check", "CHECK_NEEDS_NO_ANSWER", check=name[:64])])
-    if (state.state, state.message) == (verdict.value, message):
+    said = (state.state, state.message, state.retry_after_s)
+    if said == (verdict.value, message, retry_after_s):
         return state
     state.state, state.message, state.at = verdict.value, message[:500], clock.now()
     state.by, state.retry_after_s = actor.username if actor else "", retry_after_s

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
+from gpuplatform.client.failures import Exit, Failed
 from gpuplatform.client.options import Out, connect
 from gpuplatform.client.output import Column, Format, column, is_watched, show
 from gpuplatform.client.words import GPU
@@ -52,6 +53,9 @@ def avail(
         for row in connect().get("availability/")["results"]
         if queue in ("", row["queue"]) and (everything or row["resource"] == GPU)
     ]
+    if queue and not rows:
+        words = _("There is no queue {name} with GPUs that you may see.").format(name=queue)
+        raise Failed(Exit.NOT_FOUND, words)
     show(rows, AVAILABLE, output, name="queue")
 
 

@@ -7,6 +7,7 @@ import typer
 
 from gpuplatform.client.options import DryRun, Out, Reason, connect
 from gpuplatform.client.output import Format, column, say, show
+from gpuplatform.client.server import quoted
 from gpuplatform.client.workloads import told
 
 COLUMNS = (
@@ -43,5 +44,5 @@ def uncordon(name: Name, reason: Reason = "", dry_run: DryRun = False) -> None:
 def _set(name: str, *, schedulable: bool, reason: str, dry_run: bool) -> None:
     body = {"schedulable": schedulable} | ({"reason": reason} if reason else {})
     query = {"dry_run": "All" if dry_run else ""}
-    answer = connect().ask("PATCH", f"nodes/{name}/", parameters=query, body=body)
+    answer = connect().ask("PATCH", f"nodes/{quoted(name)}/", parameters=query, body=body)
     say(*told(answer.json()["warnings"]))

@@ -11,6 +11,7 @@ import typer
 
 from gpuplatform.client.options import Out, connect
 from gpuplatform.client.output import Format, column, say, show, show_one
+from gpuplatform.client.server import quoted
 
 MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 
@@ -54,7 +55,7 @@ def bill(team: str, month: Month = "", output: Out = Format.TABLE) -> None:
 
     Example: gpuctl bill vision --month 2026-10 -o csv
     """
-    found = connect().get(f"bills/{month or _this_month()}/{team}/")
+    found = connect().get(f"bills/{quoted(month or _this_month())}/{quoted(team)}/")
     if output in (Format.JSON, Format.YAML, Format.NAME):
         show_one(found | {"name": found["team"]}, output, list)
         return
@@ -76,7 +77,7 @@ def cost(
 
     Example: gpuctl cost --by team --month 2026-10
     """
-    found = connect().get(f"bills/{month or _this_month()}/")
+    found = connect().get(f"bills/{quoted(month or _this_month())}/")
     rows = [{**one, "currency": found["currency"]} for one in found["bills"]]
     show(rows, TEAMS, output, name=str(by))
     if output in (Format.TABLE, Format.WIDE):

@@ -21,7 +21,7 @@ from gpuplatform.client.documents import (
 from gpuplatform.client.failures import Exit, Failed
 from gpuplatform.client.options import DryRun, Out, Reason, connect
 from gpuplatform.client.output import Column, Format, column, say, show, show_one
-from gpuplatform.client.server import Server
+from gpuplatform.client.server import Server, quoted
 from gpuplatform.client.submitting import File
 from gpuplatform.client.workloads import COLUMNS, find, told
 
@@ -67,7 +67,7 @@ def get(
     server, address = connect(), address_of(kind)
     columns = BY_KIND[address]
     key = find(server, name)["uid"] if name and address == "workloads" else name
-    path = f"{address}/{key}/" if name else f"{address}/"
+    path = f"{address}/{_inside(address, key)}/" if name else f"{address}/"
     if output is Format.YAML:
         typer.echo(server.manifests(path), nl=False)
     elif not name:
@@ -116,6 +116,12 @@ def _put(server: Server, document: dict[str, Any], query: dict[str, str]) -> dic
     }
 
 
+def _inside(address: str, key: str) -> str:
+    """Return what an object is called below the list of its kind; a local queue by two names."""
+    parts = key.split("/", 1) if address == "local-queues" else [key]
+    return "/".join(map(quoted, parts))
+
+
 def _target(document: dict[str, Any]) -> tuple[str, dict[str, Any], int | None]:
     """Return the address of a document of ours, its body, and the version it was read at."""
     body = {key: value for key, value in document.items() if key not in SERVERS_OWN}
@@ -123,7 +129,7 @@ def _target(document: dict[str, Any]) -> tuple[str, dict[str, Any], int | None]:
     if address not in PUTTABLE or not body.get("name"):
         words = _("A document needs a name and a kind that can be applied: {kinds}.")
         raise Failed(Exit.USAGE, words.format(kinds=", ".join(KINDS[a][0] for a in PUTTABLE)))
-    return f"{address}/{body['name']}/", body, version
+    return f"{address}/{quoted(body['name'])}/", body, version
 
 
 def diff(file: File) -> None:
@@ -169,8 +175,8 @@ def _address(server: Server, manifest: dict[str, Any]) -> str:
         raise Failed(Exit.USAGE, words.format(kind=kind, name=name))
     address = MANIFESTS[kind]
     if address != "workloads":
-        inside = f"{namespace}/" if address == "local-queues" else ""
-        return f"{address}/{inside}{name}/"
+        inside = f"{quoted(namespace)}/" if address == "local-queues" else ""
+        return f"{address}/{inside}{quoted(name)}/"
     try:
         return f"{address}/{find(server, f'{namespace}/{name}')['uid']}/"
     except Failed as failure:
@@ -217,7 +223,7 @@ def resume(kind: Kind, name: str, reason: Reason = "") -> None:
 def _set_stop(kind: str, name: str, policy: str, reason: str) -> None:
     if address_of(kind) != "cluster-queues":
         raise Failed(Exit.USAGE, _("Only a queue can be stopped."))
-    server, path = connect(), f"cluster-queues/{name}/"
+    server, path = connect(), f"cluster-queues/{quoted(name)}/"
     row = server.get(path)
     seen = {"If-Match": f'"v{row.pop("version")}"'}
     body = row | {"stop_policy": policy}

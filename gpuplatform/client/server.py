@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from gettext import gettext as _
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -22,6 +23,11 @@ PAGE = 500  # rows of a list at once
 PATIENCE_S = 10.0  # a server that asks for more is told on
 BUSY = (429, 503)
 YAML = "application/yaml"
+
+
+def quoted(name: str) -> str:
+    """Return a name as one segment of an address, whatever somebody typed."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 
 class Server:

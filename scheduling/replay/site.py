@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from math import inf
 from typing import Any, TypeVar
 
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, PODS_PER_NODE, Flavor, Node
@@ -164,7 +165,7 @@ class _Reader:
             f"{path}.strategy", one.get("strategy"), QueueingStrategy.BEST_EFFORT_FIFO
         )
         weight = one.get("weight", 1)
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or weight <= 0:
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < inf:
             self._wrong(f"{path}.weight", "must be a number above 0")
             weight = 1
         return ClusterQueue(

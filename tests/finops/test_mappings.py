@@ -211,6 +211,21 @@ def test_a_bad_file_is_refused_row_by_row(june, fin, signed_in):
     assert not Mapping.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "queue,a,ia,,0001-01-01T00:00:00+14:00",
+        "queue,a,ia,,9999-12-31T23:59:59-14:00",
+        f"queue,{'a' * 200_000},ia,,",
+    ],
+)
+def test_a_file_that_no_clock_or_column_can_hold_is_refused(june, fin, signed_in, rows):
+    file = f"kind,value,team,gpus,valid_from\n{rows}\n".encode()
+    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no"}
+    assert signed_in(fin).post("/mappings/import/", body).status_code == 422
+    assert not Mapping.objects.exists()
+
+
 def test_rest_sets_ends_and_lists(june, fin, lea, token_of, client):
     bearer = {"Authorization": token_of(fin, "cost:close", "cost:read")}
     body = {"kind": "queue", "value": "cq-datos", "team": "datos"}

@@ -1,6 +1,7 @@
 """Whatever is killed, paused or told twice: nothing half done, nothing twice, work goes on.
 
-All cases share one running set of processes; each mends at its end what it has broken.
+All cases share one running set of processes; each mends at its end what it has broken. They take
+minutes, so ``make test-long`` runs them; tests/scheduling/loop/test_faults.py is fast.
 """
 
 import random
@@ -14,7 +15,7 @@ import redis
 from tests.integration.cluster import assert_whole
 from tests.integration.site import SLOW_S, Site, running_site
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.long]
 ANSWERS_S = 5.0  # within which a page answers, whatever is away
 LEASE = "SELECT * FROM common_lease WHERE name = 'cycle' FOR UPDATE"
 PLACEMENTS = "LOCK TABLE scheduling_placement IN SHARE MODE"
@@ -40,8 +41,7 @@ def site(shared_site: Site) -> Site:
 @pytest.mark.parametrize(
     ("lock", "table"),
     [
-        # Faster tests kill a process at other lines: tests/scheduling/loop/test_faults.py.
-        pytest.param(LEASE, "common_lease", id="before it writes", marks=pytest.mark.long),
+        pytest.param(LEASE, "common_lease", id="before it writes"),
         pytest.param(PLACEMENTS, "scheduling_placement", id="while it writes"),
     ],
 )
@@ -56,7 +56,6 @@ def test_a_worker_killed_before_it_commits_leaves_nothing(site: Site, lock, tabl
     assert site.status(uid) != "pending"
 
 
-@pytest.mark.long
 def test_a_worker_killed_after_it_has_committed_has_decided(site: Site) -> None:
     uid = site.submit()
     site.until(lambda: site.status(uid) != "pending", "it is decided")
@@ -142,7 +141,6 @@ def test_a_clock_that_steps_an_hour_stops_nothing(site: Site) -> None:
         site.goes_on(to_its_end=True)
 
 
-@pytest.mark.long
 def test_workers_killed_and_paused_at_any_instant_change_nothing_but_the_delay(site: Site) -> None:
     dice = random.Random(20_260_601)
     for _ in range(12):

@@ -63,10 +63,9 @@ def _days(source: Source, options: dict[str, Any]) -> Iterator[date]:
         raise CommandError(f"--to must not lie before --from, nor {LONGEST.days} days after it")
     whole = Coverage.objects.filter(source=source, stored=Stored.LOADED)
     known = set(whole.values_list("day", flat=True)) if options["missing"] else set()
-    while first <= last:
-        if first not in known:
-            yield first
-        first += timedelta(days=1)
+    for number in range((last - first).days + 1):
+        if (day := first + timedelta(days=number)) not in known:
+            yield day
 
 
 def _day(text: str) -> date:

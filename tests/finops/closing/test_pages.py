@@ -202,3 +202,14 @@ def test_an_issued_bill_keeps_number_names_and_mode_in_every_form(fin, ada, sign
         "for information, not charged"
     )
     assert IssuedBill.objects.exclude(number=None).count() == 2
+
+
+def test_pages_of_a_closed_month_call_teams_as_they_were_called(fin, ada, signed_in):
+    charged_june()
+    close(fin, ada)
+    was = Team.objects.get(name="datos").display_name
+    Team.objects.filter(name="datos").update(display_name="Renamed since")
+    for page in (f"/bills/{JUNE}/", f"/bills/{JUNE}/datos/", BOARD, SUMMARY):
+        text = text_of(signed_in(fin).get(page))
+        assert was in text, page
+        assert "Renamed since" not in text, page

@@ -166,6 +166,10 @@ def test_a_cluster_without_cohort_lends_nothing():
             {"queues": [{"name": "a", "nominal": {"h100": 1}, "weight": 0}]},
             "queues[0].weight: must be a number above 0",
         ),
+        (
+            {"queues": [{"name": "a", "nominal": {"h100": 1}, "weight": float("nan")}]},
+            "queues[0].weight: must be a number above 0",
+        ),
     ],
 )
 def test_a_bad_cluster_is_told_by_field(change, told):
