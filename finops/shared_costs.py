@@ -63,9 +63,12 @@ def end_shared_cost(
     Raises:
         Rejected: it would end before it began, or in a closed month.
     """
+    standing = SharedCost.objects.filter(name=name, valid_to=None)
+    if not standing.exists():
+        return None
     with transaction.atomic():
         hold_guard(GUARD)
-        row = SharedCost.objects.filter(name=name, valid_to=None).first()
+        row = standing.first()
         if row is None:
             return None
         ends_at = ends_at or clock.now()

@@ -88,14 +88,15 @@ class Door:
     @property
     def is_money(self) -> bool:
         """Return whether it shows the money of a team."""
-        parts = ("/bills/", "/summary/", "/budgets/", "/v1/cost/", "/litellm-limits/")
-        ends = ("/prices/", "/mappings/")
+        parts = ("/bills/", "/summary/", "/budgets/", "/v1/cost/")
+        ends = ("/prices/", "/mappings/", "/litellm-limits/")
         return any(part in self.path for part in parts) or self.path.endswith(ends)
 
     @property
     def takes_cost_scope(self) -> bool:
         """Return whether reading it takes ``cost:read``, or another scope than ``read``."""
         parts = ("/sources/", "/periods/", "/mappings/", "/prices/tokens/", "/drift/")
+        parts += ("/shared-costs/",)
         is_of_readers = any(part in self.path for part in parts)
         is_of_readers = is_of_readers and "200" in self.answers
         return self.is_money or is_of_readers or self.takes_scope
