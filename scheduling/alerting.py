@@ -5,11 +5,11 @@ registry of reasons) belongs to one owner, who alone raises and clears it. A roo
 when it starts::
 
     told = {Audience.FINANCE, Audience.LEADS}
-    register("budgets", [Kind("BUDGET_SPENT", told, scope="cost:read")])
+    register("budgets", [Kind("BUDGET_EXHAUSTED", told, scope="cost:read")])
 
 and says, as often as it looks, everything that holds now; what it says no more is over::
 
-    spent = Diagnostic("BUDGET_SPENT", "Budget/datos", "", numbers)
+    spent = Diagnostic("BUDGET_EXHAUSTED", "Budget/datos", "", numbers)
     follow("budgets", [Concern(spent, team_id=datos.pk)])
 
 Pages, REST, metrics and mail then know it. Whoever says the same twice changes nothing.

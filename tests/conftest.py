@@ -62,11 +62,16 @@ def belongs_to_round(item: pytest.Item) -> bool:
     if ROUND == "first":
         return not on_services  # they have a PostgreSQL of their own, once
     if ROUND == "second":
-        if item.get_closest_marker("browser"):
+        if item.get_closest_marker("browser") or by_door(item):
             return False
         uses_database = bool(DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())))
         return on_services or uses_database or item.get_closest_marker("django_db") is not None
     return True
+
+
+def by_door(item: pytest.Item) -> bool:
+    """Return whether a test asks one door as one person: thousands, decided above the database."""
+    return item.path.parent.name == "matrix" and item.path.stem in {"test_rows", "test_writes"}
 
 
 # ---- skips: counted once, and failures where CI insists ---------------------------------------

@@ -73,8 +73,8 @@ PLAIN, STRATEGY = "admissionChecks", "admissionChecksStrategy"
 QUOTA_SOURCE = "gpuplatform.io/quota-source"
 RECLAIMABLE = "gpuplatform.io/reclaimable"
 OTHER_FIELDS = "gpuplatform.io/volcano-fields"  # JSON: what a Volcano Queue said, kept for it
-# What Kueue would act on and we do not.
-CARRIED = ("concurrentAdmissionPolicy",)
+# What is kept as the manifest has it: what Kueue would act on and we do not, and names of checks.
+CARRIED = (PLAIN, STRATEGY, "concurrentAdmissionPolicy")
 VOLCANO_CARRIED = ("priority", "dequeueStrategy", "affinity", "type", "extendClusters")
 
 

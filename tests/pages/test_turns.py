@@ -140,7 +140,7 @@ def test_an_eviction_says_how_much_work_it_cost(platform, ada, signed_in):
     ClusterQueue.objects.filter(name="cq-datos").update(stop_policy="HoldAndDrain")
     run_cycle("test")
     said = words(signed_in(ada).get(reverse("workload", args=[platform.train.uid])))
-    assert "24 GPU-hours of work since its last checkpoint, or its start, lost." in said
+    assert "24.0 GPU-hours of work since its last checkpoint, or its start, lost." in said
 
 
 def test_a_running_workload_says_what_it_asks_to_become(platform, ada, signed_in):

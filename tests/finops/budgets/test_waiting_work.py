@@ -31,12 +31,9 @@ def waits(clock, fin):
     queue("datos", 4)
     AdmissionCheck.objects.create(name="money", kind="budget", queues=["*"])
     save(fin, 100)
-    BudgetState.objects.create(
-        budget=Budget.objects.get(),
-        starts_at=NOON - WINDOW,
-        ends_at=NOON + WINDOW,
-        spent=Decimal(100),
-        level=100,
+    window = {"starts_at": NOON - WINDOW, "ends_at": NOON + WINDOW}
+    BudgetState.objects.update_or_create(
+        budget=Budget.objects.get(), defaults={**window, "spent": Decimal(100), "level": 100}
     )
     row = work("datos", "train", gpus=2)
     settle()

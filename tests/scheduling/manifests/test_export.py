@@ -179,11 +179,13 @@ def test_what_an_annotation_of_ours_cannot_mean_is_said(key: str, text: str, cod
     assert code in {found.code for found in part.diagnostics}
 
 
-def test_a_check_that_others_answer_is_refused_by_name() -> None:
+def test_a_check_that_no_controller_of_ours_answers_is_for_people() -> None:
     text = (
         "apiVersion: kueue.x-k8s.io/v1beta1\nkind: AdmissionCheck\nmetadata: {name: far}\n"
         "spec: {controllerName: kueue.x-k8s.io/multikueue}\n"
     )
     (part,) = read(load_documents(text))
     (found,) = part.diagnostics
-    assert (found.code, found.numbers["value"]) == ("BAD_VALUE", "kueue.x-k8s.io/multikueue")
+    told = (found.code, found.numbers["controller"])
+    assert told == ("CHECK_BY_PEOPLE", "kueue.x-k8s.io/multikueue")
+    assert part.specs == [CheckSpec("far", "manual")]
