@@ -287,7 +287,7 @@ def _check_mark(mark: str) -> None:
     if not mark:
         return
     numbers: Mapping[str, int] = numbers_of(mark)
-    if set(numbers) != set(FEEDS):
+    if not set(FEEDS) <= set(numbers):
         raise ValidationError({"resource_version": [_("No stream has given this mark.")]})
     try:
         changed_between(numbers, numbers_of(read_news().mark))

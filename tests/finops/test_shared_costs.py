@@ -163,7 +163,7 @@ def test_rest_sets_lists_and_ends(fin, lea, token_of, client):
     wrong = client.put("/api/v1/shared-costs/rent/", body | {"amount": "-1.00"}, **more)
     assert wrong.status_code == 422
     assert client.put("/api/v1/shared-costs/rent/", {"colour": 1}, **more).status_code == 400
-    with time_machine.travel(rows.JULY + timedelta(days=1, hours=1)):
+    with time_machine.travel(rows.JULY + timedelta(days=1, minutes=30)):
         assert client.delete("/api/v1/shared-costs/rent/", headers=headers).status_code == 204
         assert client.delete("/api/v1/shared-costs/rent/", headers=headers).status_code == 404
     reader = {"Authorization": token_of(lea, "cost:read")}

@@ -28,6 +28,8 @@ SNAPSHOT_PAGES += ("/fair-share/", "/api/v1/fair-share/")
 SNAPSHOT_PAGES += ("/api/v1/alerts/", "/api/v1/availability/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
+# The promise of a month: who had each queue when, by mapping and by move, and the prices then.
+SNAPSHOT_PAGES += (f"/bills/{MONTH}/datos/ ", f"/bills/{MONTH}/summary/")
 # What compares the planes reads each of them once.
 SNAPSHOT_PAGES += ("/drift/ ",)
 # Pods, placements, domains, events, what is ahead, and what became of its GPU-hours.

@@ -237,7 +237,8 @@ def test_a_filter_and_a_mark_count_for_the_stream(
     for name in ("a", "b"):
         work("datos", name)
     mark = now()
-    asked(f"{PATH}?watch=1&name=b&resource_version={mark}", token_of(cast.lea))
+    answer = asked(f"{PATH}?watch=1&name=b&resource_version={mark}", token_of(cast.lea))
+    assert answer.status_code == 200, answer.content
     ((lea, given),) = opened
     assert given == mark
     assert told(lea.begin(mark)) == [("added", "b"), ("bookmark", "")]

@@ -77,6 +77,7 @@ def test_a_budget_that_stays_gone_sends_it_back_again_and_others_rest_on(waits, 
     type(rests).objects.filter(pk=rests.pk).update(requeue_at=NOON + WINDOW)
     clock.shift(timedelta(hours=1))
     save(fin, 99)
+    BudgetState.objects.update(spent=Decimal(100), level=100)
     settle()
     assert (status(waits), waits.requeue_at) == (Status.PENDING, NOON + WINDOW)
     assert reasons(waits).count(("evicted", "AdmissionCheck")) == 2
