@@ -55,6 +55,7 @@ SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 BUDGET = "datos-june"
 REQUEST = 990_201
 REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
+REPLAY_WAITS = UUID("abcdef00-0000-7000-8000-00000000fffe")
 HOUR = timedelta(hours=1)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
 # Who lends to or borrows from whom: what allowances of the matrix are about.
@@ -155,6 +156,8 @@ def _replay() -> None:
     row = ask(ReplaySpec(JUNE.date(), JUNE.date(), tuple(cells)), actor=ada)
     QuotaReplay.objects.filter(pk=row.pk).update(uid=REPLAY)
     play_next()
+    row = ask(ReplaySpec(JUNE.date(), JUNE.date(), ()), actor=ada)
+    QuotaReplay.objects.filter(pk=row.pk).update(uid=REPLAY_WAITS)
 
 
 def _assign(team: str, pk: int) -> None:

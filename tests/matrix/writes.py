@@ -26,7 +26,7 @@ from tests.matrix.world import (
     MAPPING_ID,
     MONTH,
     PRICE_ID,
-    REPLAY,
+    REPLAY_WAITS,
     REQUEST,
     SOURCE,
     SOURCE_DAY,
@@ -353,7 +353,7 @@ WRITES = (
         ADMIN,
         form_of("/replays/new/", first_day="2026-06-01", last_day="2026-06-01"),
     ),
-    page("replays/<uid>/cancel/", ADMIN, {}, f"/replays/{REPLAY}/cancel/"),
+    page("replays/<uid>/cancel/", ADMIN, {}, f"/replays/{REPLAY_WAITS}/cancel/"),
     page(
         "budgets/new/",
         "login 403 403 403 ok 403 ok",
@@ -586,7 +586,7 @@ WRITES = (
         "replays/<uid>/",
         "401 403 403 403 403 403 ok",
         "",
-        path=f"/api/v1/replays/{REPLAY}/",
+        path=f"/api/v1/replays/{REPLAY_WAITS}/",
     ),
     rest(
         "PUT",
