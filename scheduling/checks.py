@@ -126,8 +126,8 @@ def new_opinions(
         said = KINDS[check.kind].opinions(check, [work for work, _state in pairs], now)
         for work, state in pairs:
             opinion = said.get(work.pk)
-            said = (state.state, state.message, state.retry_after_s)
-            if opinion and said != (opinion.state, opinion.message, opinion.retry_after_s):
+            stands = (state.state, state.message, state.retry_after_s)
+            if opinion and stands != (opinion.state, opinion.message, opinion.retry_after_s):
                 found.append(Answer(state, opinion))
     return found
 

@@ -84,7 +84,12 @@ def insert(model: Model, columns: Sequence[str], rows: Collection[Row]) -> None:
     texts = [i for i, field in enumerate(named) if isinstance(field, models.JSONField)]
     names = ", ".join(_quoted(field.column) for field in (*named, *others))
     table = _quoted(model._meta.db_table)  # noqa: SLF001
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy:
+    # What the database refuses in a copy is an error of Django's, as in any other statement.
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(f"COPY {table} ({names}) FROM STDIN") as copy,
+    ):
         for row in rows:
             cells = [*row, *tail]
             for i in texts:

@@ -42,7 +42,7 @@ def changed_between(since: Mapping[str, int], until: Mapping[str, int]) -> Chang
             database has not given.
     """
     oldest = Cycle.objects.order_by("id").values_list("id", flat=True).first() or 0
-    if any(since[name] > until[name] for name in FEEDS) or since["cycle"] + 1 < oldest:
+    if any(since[name] > until[name] for name in FEEDS) or 0 < since["cycle"] < oldest - 1:
         raise MarkTooOld
     lines = WorkloadEvent.objects.filter(id__gt=since["story"], id__lte=until["story"])
     told = list(lines.values_list("workload_id", "kind")[: MOST + 1])
@@ -53,7 +53,9 @@ def changed_between(since: Mapping[str, int], until: Mapping[str, int]) -> Chang
     if len(told) > MOST or len(keys) > MOST:
         raise MarkTooOld
     cycles = Cycle.objects.filter(id__gt=since["cycle"], id__lte=until["cycle"], held__gt=0)
-    uids = frozenset(uid for uid, _kind in told) | {uid for key in keys if (uid := _uid(key))}
+    uids = frozenset(uid for uid, _kind in told) | {
+        uid for key in keys for one in key.split(",") if (uid := _uid(one))
+    }
     new = frozenset(uid for uid, kind in told if kind == "submitted")
     before = WorkloadEvent.objects.filter(
         id__gt=since["story"] - OVERLAP, id__lte=since["story"]
