@@ -16,7 +16,7 @@ from typing import Any
 from gpuplatform.agent.client import Away, Platform, Refused
 from gpuplatform.agent.commands import NothingToRun, spelled, start_of
 from gpuplatform.agent.memory import Kept, Memory
-from gpuplatform.agent.processes import Processes, began, find_marked
+from gpuplatform.agent.processes import Processes, began
 
 logger = logging.getLogger("gpuplatform.agent")
 VERSION = "gpuplatform reference agent"
@@ -172,7 +172,7 @@ class Agent:
 
     def _find(self, kept: Kept) -> None:
         """Find a member that was being started when the agent was killed."""
-        pid = find_marked(kept.member)
+        pid = self.processes.find(kept.member)
         if pid:
             kept.pid, kept.begun = pid, began(pid)
             logger.info("%s is process %s", kept.member, pid)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "GPUPLATFORM_MEMBER"
+EXIT = "GPUPLATFORM_EXIT"  # as the shell below writes it
 # The shell must not die of what its member is asked to do; a trap is not inherited, so the
 # member itself does.
 SHELL = """trap hit=1 TERM INT HUP
@@ -43,14 +44,12 @@ class Processes:
 
     def start(self, start: Start) -> tuple[int, str]:
         """Start a member; return its process number and when the process began."""
-        exit_file = self._file(start.member, "exit")
-        exit_file.unlink(missing_ok=True)
-        told = {**start.environment, MARK: start.member, "GPUPLATFORM_EXIT": str(exit_file)}
+        self._file(start.member, "exit").unlink(missing_ok=True)
         with self._file(start.member, "log").open("ab") as log:
             child = subprocess.Popen(  # noqa: S603  # to run what was submitted is its task
                 ["/bin/sh", "-c", SHELL, "member", *start.command],
                 cwd=start.directory,
-                env=told,
+                env={**start.environment, **self._told(start.member)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -93,6 +92,23 @@ class Processes:
             child.wait()  # it is dead, and now off the list of processes, too
         self._file(member, "exit").unlink(missing_ok=True)
 
+    def find(self, member: str) -> int:
+        """Return the process of a member that was started just before its agent died; 0: none.
+
+        Its name alone would not do: another agent of this machine, with a folder of its own, may
+        run a member of that name.
+        """
+        wanted = {f"{name}={value}".encode() for name, value in self._told(member).items()}
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with suppress(OSError):
+                pid = int(path.parent.name)
+                if wanted <= set(path.read_bytes().split(b"\0")) and os.getpgid(pid) == pid:
+                    return pid
+        return 0
+
+    def _told(self, member: str) -> dict[str, str]:
+        return {MARK: member, EXIT: str(self._file(member, "exit"))}
+
     def _file(self, member: str, kind: str) -> Path:
         return self._folder / f"{member.replace('/', '_')}.{kind}"
 
@@ -113,14 +129,3 @@ def _began_elsewhere(pid: int) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     text = done.stdout.strip()
     return "" if not text or text.split()[-1].startswith("Z") else text
-
-
-def find_marked(member: str) -> int:
-    """Return the process of a member that was started just before its agent died; 0: none."""
-    wanted = f"{MARK}={member}".encode()
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            pid = int(path.parent.name)
-            if wanted in path.read_bytes().split(b"\0") and os.getpgid(pid) == pid:
-                return pid
-    return 0

@@ -14,9 +14,9 @@ from gpuplatform.agent.client import Refused
 from gpuplatform.agent.commands import NothingToRun, start_of
 from gpuplatform.agent.loop import Agent, Machine
 from gpuplatform.agent.memory import Kept, Taken, open_memory
-from gpuplatform.agent.processes import began
+from gpuplatform.agent.processes import Processes, Start, began
 
-# Members are found by their names in the environment of processes: one worker at a time.
+# The tests start and kill processes of this machine: one worker at a time.
 pytestmark = pytest.mark.xdist_group("agent")
 
 NAME = "12.1.worker.0.1@node-1"
@@ -152,6 +152,21 @@ def test_a_member_whose_agent_died_between_starting_and_noting_it_is_found(
     agent.round()
     assert agent.memory.members[NAME].pid == pid
     agent.processes.signal(pid, began(pid), signal.SIGKILL)
+
+
+def test_a_member_of_another_agent_of_this_machine_is_not_taken_for_ones_own(
+    start: Callable[[], Agent], told: Told, tmp_path: Path
+):
+    (tmp_path / "other").mkdir()
+    other = Processes(tmp_path / "other")
+    pid, begun = other.start(Start(NAME, ["sleep", "60"], {}, tmp_path))
+    agent = start()
+    assert (other.find(NAME), agent.processes.find(NAME)) == (pid, 0)
+    agent.memory.members[NAME] = Kept(NAME, 0, "")
+    agent.round()
+    assert NAME not in agent.memory.members
+    other.signal(pid, begun, signal.SIGKILL)
+    other.close()
 
 
 def test_a_number_that_another_process_has_by_now_is_not_taken_for_the_member(
