@@ -32,10 +32,12 @@ from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, visible
+from queues.services.writing import refuse
 from scheduling.engine.terms import Status
 from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.node_serializers import NodeChangeInput, NodeSerializer
+from scheduling.priorities import check_number
 from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
@@ -197,7 +199,10 @@ class WorkloadView(CheckedView):
         """Change size, activity or gates of a live workload, or report how far it is."""
         row, actor = self._row(request, uid), actor_of(request)
         demand(actor.may_submit(row.team_id))
-        change(row.uid, read_change(request.data), actor=actor.user)
+        asked = read_change(request.data)
+        number = None if asked.priority == row.priority else asked.priority
+        refuse([found.as_problem() for found in check_number(number, actor)])
+        change(row.uid, asked, actor=actor.user)
         context = {"actor": actor}
         return Response(WorkloadSerializer(self._row(request, uid), context=context).data)
 
