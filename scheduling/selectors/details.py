@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.models import AuditEntry
-from queues.access import Actor
+from queues.access import Actor, visible
 from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.engine.snapshot import Quota
 from scheduling.engine.tree import Kind
@@ -49,12 +52,24 @@ class QueuePage:
     borrowing: list[OpenLoan]
     lending: list[OpenLoan]
     waiting: list[Waiting]
+    waiting_others: "Others"
     waiting_count: int
     holding: list["Holding"]
+    holding_others: "Others"
     holding_count: int
     use: HourlyUse
     changes: list[AuditEntry]
     turns: Turns | None = None
+
+    @property
+    def borrows_now(self) -> bool:
+        """Return whether it holds more than its own; from whom, the next cycle notes."""
+        return any(bar.borrowed for bar in self.bars)
+
+    @property
+    def lends_now(self) -> bool:
+        """Return whether others hold what is its own."""
+        return any(bar.lent for bar in self.bars)
 
     @property
     def place(self) -> Child | None:
@@ -90,8 +105,10 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         borrowing=open_loans(actor, borrower=name),
         lending=open_loans(actor, lender=name),
         waiting=_waiting(pending, actor),
+        waiting_others=_others(pending, actor),
         waiting_count=len(pending),
-        holding=_holding(held, board.queues[name].minimum_runtime_s, now),
+        holding=_holding(held, board.queues[name].minimum_runtime_s, now, actor),
+        holding_others=_others(held, actor),
         holding_count=len(held),
         use=quota_use(actor, now, name),
         changes=list(_changes("ClusterQueue", name)),
@@ -99,8 +116,31 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
     )
 
 
-def _waiting(keys: list[str], actor: Actor) -> list[Waiting]:
+class Others(NamedTuple):
+    """Work of teams that the reader does not see: a queue may have changed hands."""
+
+    workloads: int
+    gpus: int
+
+
+def _others(keys: list[str], actor: Actor) -> Others:
+    """Return how much of this work is not the reader's to see. No query for readers of all."""
+    if actor.sees_everything:
+        return Others(0, 0)
+    rows = Workload.objects.filter(uid__in=keys)
+    foreign = rows.exclude(pk__in=visible(rows, actor).values("pk"))
+    found = foreign.aggregate(n=Count("pk"), gpus=Coalesce(Sum("gpus"), 0))
+    return Others(found["n"], found["gpus"])
+
+
+def _seen(keys: list[str], actor: Actor) -> QuerySet[Workload]:
+    """Return what the reader may see of this work: judged by its own team, not by the queue's."""
     rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
+    return visible(rows, actor)
+
+
+def _waiting(keys: list[str], actor: Actor) -> list[Waiting]:
+    rows = _seen(keys, actor)
     ordered = rows.order_by("position", "created_at", "uid")[:SHOWN]
     return waiting_rows(ordered, actor)
 
@@ -113,8 +153,8 @@ class Holding:
     safe_until: datetime | None
 
 
-def _holding(keys: list[str], minimum_s: int, now: datetime) -> list[Holding]:
-    rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
+def _holding(keys: list[str], minimum_s: int, now: datetime, actor: Actor) -> list[Holding]:
+    rows = _seen(keys, actor)
     return [
         Holding(row, _safe_until(row.admitted_at, minimum_s, now))
         for row in rows.order_by("-admitted_at", "uid")[:SHOWN]
