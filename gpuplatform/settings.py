@@ -259,6 +259,8 @@ ADJUSTMENT_THRESHOLD = Decimal(env("ADJUSTMENT_THRESHOLD", "0.50"))
 CLUSTER_NAME = env("CLUSTER_NAME", "")
 # Refuse what can never run at submit time, or accept it as blocked with the same reasons.
 ACCEPT_IMPOSSIBLE_WORKLOADS = env_bool("ACCEPT_IMPOSSIBLE_WORKLOADS")
+# How high a number of priority may be that leads and members give; named classes may be higher.
+OWN_PRIORITY_LIMIT = int(env("OWN_PRIORITY_LIMIT", "100"))
 # Kueue's resource transformations as a JSON list: what quota charges for a request.
 RESOURCE_TRANSFORMATIONS = env("RESOURCE_TRANSFORMATIONS", "[]")
 # How long a gang that lost pods with a node keeps its place; 0: not at all, negative: for ever.

@@ -79,6 +79,12 @@ class Actor:
         return self.has_role(Role.ADMIN) and self.has_scope("workloads:admin")
 
     @property
+    def may_set_any_priority(self) -> bool:
+        """Return whether a number of priority may be as high as it likes."""
+        submits = self.has_scope("workloads:submit") or self.has_scope("workloads:admin")
+        return self.has_role(Role.ADMIN) and submits
+
+    @property
     def may_drive(self) -> bool:
         """Return whether machines may be reported and members started, as an agent does."""
         return self.has_role(Role.ADMIN) and self.has_scope("cluster:agent")

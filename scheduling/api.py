@@ -33,6 +33,7 @@ from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues.access import Actor, HasScope, actor_of, demand, visible
+from queues.services.writing import refuse
 from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
 from scheduling.following import PARAMETERS as FOLLOWED
@@ -42,6 +43,7 @@ from scheduling.loader import load_platform
 from scheduling.manifests.export import manifest_of
 from scheduling.models import Node, Workload, WorkloadEvent
 from scheduling.node_serializers import NodeChangeInput, NodeSerializer
+from scheduling.priorities import check_number
 from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
@@ -241,7 +243,10 @@ class WorkloadView(CheckedView):
         """Change size, activity or gates of a live workload, or report how far it is."""
         row, actor = self._row(request, uid), actor_of(request)
         demand(actor.may_submit(row.team_id))
-        change(row.uid, read_change(request.data), actor=actor.user)
+        asked = read_change(request.data)
+        number = None if asked.priority == row.priority else asked.priority
+        refuse([found.as_problem() for found in check_number(number, actor)])
+        change(row.uid, asked, actor=actor.user)
         context = {"actor": actor}
         return Response(WorkloadSerializer(self._row(request, uid), context=context).data)
 

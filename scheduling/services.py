@@ -29,6 +29,7 @@ from scheduling.engine.terms import Status
 from scheduling.loader import load_platform, load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.node_rules import Pool, check_node
+from scheduling.priorities import check_number
 from scheduling.routes import load_doors
 from scheduling.rules import IMPOSSIBLE, check_workload, resolved, without_answered
 from scheduling.specs import NodeSpec, WorkloadSpec, subject_of
@@ -111,9 +112,13 @@ def within_rights(spec: WorkloadSpec, world: World, actor: Actor) -> World:
     they are as unknown as a name that was never given, and the rules say so.
 
     Raises:
-        Refused: ``QUEUE_REQUIRED``, work outside every quota is for platform admins;
+        Refused: ``PRIORITY_ABOVE_LIMIT``, so high a number is for platform admins;
+            ``QUEUE_REQUIRED``, work outside every quota is, too;
             ``NOT_YOUR_TEAM``, the team is seen and is not the actor's.
     """
+    number = None if spec.priority_class else spec.priority
+    if found := list(check_number(number, actor, subject_of(spec))):
+        raise Refused(found)
     if not spec.queue and not actor.may_leave_quota:
         raise Refused([Diagnostic("QUEUE_REQUIRED", subject_of(spec), "queue")])
     if _may_run(spec, world, actor):

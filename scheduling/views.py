@@ -20,6 +20,7 @@ from queues.access import actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.engine.snapshot import FlavorResource
+from scheduling.engine.view import placeable
 from scheduling.forms import AnswerForm, WorkloadFilter
 from scheduling.selectors import (
     counters,
@@ -109,7 +110,11 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         "column": column,
         "columns": board.columns,
         "sentence": findings.queues_sentence(
-            bars, *column, board.kept_in(column), only_own=not actor.sees_everything
+            bars,
+            *column,
+            board.kept_in(column),
+            room=placeable(board.snapshot).get(column),
+            only_own=not actor.sees_everything,
         )
         if column
         else findings.queues_sentence([], "", ""),

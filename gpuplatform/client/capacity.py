@@ -24,6 +24,7 @@ AVAILABLE = (
     column("USED", right=True),
     column("IN-QUOTA", "in_quota_now", right=True),
     column("BORROWABLE", "borrowable_now", right=True),
+    column("FREE-ON-NODES", "free_on_nodes", right=True),
     column("PENDING", wide=True, right=True),
     Column("LARGEST-GANG", lambda row: _gang(row["largest_gangs"].get("1"))),
 )

@@ -43,6 +43,9 @@ AMOUNTS = (
     "missing",
     "promised",
     "unmanaged",
+    "kept",
+    "out",
+    "over",
 )
 INSTANTS = ("until",)  # seconds since the epoch
 SECONDS = ("waited_s", "rests_s", "limit_s")
@@ -73,7 +76,12 @@ ALIASES = (
 
 
 ECHOED = 80  # characters of what somebody sent that an answer repeats
-ANSWERS = frozenset({"allowed", "why", "holders", "chain", "queues", "workloads", "missing"})
+ANSWERS = frozenset(  # of our own making: never cut
+    (
+        *("allowed", "why", "holders", "chain", "queues", "workloads", "missing"),
+        *("because", "fields", "names", "preemptors", "nodes"),
+    )
+)
 
 
 def shortened(numbers: Mapping[str, Any]) -> dict[str, Any]:

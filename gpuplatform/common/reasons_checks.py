@@ -17,8 +17,8 @@ WORKLOADS: dict[str, Reason] = {
     ),
     "NEVER_FITS_CLUSTER": Reason(
         ERROR,
-        _("The whole cluster can never give {need}: it has {have}."),
-        _("Ask for at most {have}."),
+        _("The nodes that suit it can never give {need}: together they have {have}."),
+        _("Ask for at most {have}, or let it use other nodes as well."),
     ),
     "NEVER_FITS_TOPOLOGY": Reason(
         ERROR,
@@ -84,13 +84,14 @@ WORKLOADS: dict[str, Reason] = {
     ),
     "UNCOVERED_RESOURCE": Reason(
         ERROR,
-        _("{queue} has no quota for {resource}, which the workload asks for."),
+        _("{queue} has no quota for {resource}, which {pod_set} asks for."),
         _("Remove the request, or ask an admin to add the resource to the queue."),
+        _("{queue} has no quota for {resource}, which the workload asks for."),
     ),
     "QUEUE_NOT_FOUND": Reason(
         ERROR,
         _("The queue {queue} does not exist in namespace {namespace}."),
-        _("Create the queue first, or name one that exists."),
+        _("Name a queue that exists; queues are made by platform admins."),
     ),
     "QUEUE_CANNOT_ADMIT": Reason(
         WARNING, _("The queue {queue} admits nothing now ({cause}); the workload waits in it.")

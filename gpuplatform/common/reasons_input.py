@@ -93,7 +93,7 @@ DOUBTFUL: dict[str, Reason] = {
     ),
     "QUEUE_DEFAULTED": Reason(
         WARNING,
-        _("There is no queue {queue} here; the workload goes on without it."),
+        _("There is no queue {queue} here; it bounds nothing."),
         _("Create the queue, or name one that exists."),
     ),
     "LEVEL_AS_NAME": Reason(

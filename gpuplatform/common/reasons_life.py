@@ -83,6 +83,11 @@ ENDS: dict[str, Reason] = {
 
 # What cannot be asked for.
 REFUSED: dict[str, Reason] = {
+    "PRIORITY_ABOVE_LIMIT": Reason(
+        ERROR,
+        _("The priority {priority} is above {limit}, up to which leads and members may go."),
+        _("Name a priority class, ask for at most {limit}, or ask a platform admin."),
+    ),
     "POLICY_EVENT": Reason(
         ERROR,
         _("The event {event} of a policy is not followed here; known are {allowed}."),

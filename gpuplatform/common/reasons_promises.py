@@ -13,6 +13,14 @@ PROMISES: dict[str, Reason] = {
         ),
         _("Lower the promises, or add nodes."),
     ),
+    "GUARANTEES_EXCEED_CAPACITY:OutOfService": Reason(
+        WARNING,
+        _(
+            "Of {name} queues and cohorts are promised {sum} together; healthy nodes have"
+            " {capacity}, and {out} more are on nodes that take no pods: {nodes}."
+        ),
+        _("Bring {nodes} back into service; else lower the promises, or add nodes."),
+    ),
     "STRANDED_CAPACITY": Reason(
         WARNING,
         _("{amount} of {name} can be used by nobody: no queue's ceiling reaches them."),
@@ -65,6 +73,13 @@ PROMISES: dict[str, Reason] = {
             " {count} in all, {gpu_hours} GPU-hours at risk: {workloads}."
         ),
         _("Have them save their progress first, or grant a minimum run time."),
+    ),
+    "EDIT_LEAVES_DEBT": Reason(
+        WARNING,
+        _(
+            "{queue} holds {amount} of {flavor}, {over} above its ceiling of {ceiling} with this:"
+            " nothing is evicted for it, and nothing new starts there until that has ended."
+        ),
     ),
     "EDIT_STARTS": Reason(INFO, _("By this edit the next cycle starts {count}: {names}.")),
     "EDIT_KEEPS_WAITING": Reason(

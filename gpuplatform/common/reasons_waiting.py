@@ -57,23 +57,54 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "QUOTA_NOMINAL": Reason(
         WARNING,
-        _("Needs {needed}; the nominal quota of {where} has {available} left."),
+        _("Needs {needed} of {flavor}; the nominal quota of {where} has {available} left."),
+        _("It fits once {missing} more of its own quota come free, or with a higher quota."),
+    ),
+    "QUOTA_NOMINAL:Kept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; the nominal quota of {where} has {available} left for it:"
+            " {kept} more are kept for work that goes first."
+        ),
         _("It fits once {missing} more of its own quota come free, or with a higher quota."),
     ),
     "BORROW_LIMIT": Reason(
         WARNING,
-        _("Needs {needed}; with what {where} may still borrow there is {available}."),
+        _("Needs {needed} of {flavor}; with what {where} may still borrow it gets {available}."),
         _("Wait until the queue's own work ends, or ask for a higher borrowing limit."),
     ),
     "LENDER_BUSY": Reason(
         WARNING,
-        _("Needs {needed}; the lenders in {where} use their own and have {available} to lend."),
+        _(
+            "Needs {needed} of {flavor}; the lenders in {where} use their own and have quota for"
+            " {available} to lend."
+        ),
+        _("It fits once {missing} more come free in {where}: when work of the lenders ends."),
+    ),
+    "LENDER_BUSY:Kept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; the lenders in {where} use their own and have quota for"
+            " {available} to lend to it: {kept} more are kept for work that goes first."
+        ),
         _("It fits once {missing} more come free in {where}: when work of the lenders ends."),
     ),
     "COHORT_EXHAUSTED": Reason(
         WARNING,
-        _("Needs {needed}; the cohort {where} has {available} free."),
+        _("Needs {needed} of {flavor}; the cohort {where} has quota for {available} left."),
         _("It fits once {missing} more come free in {where}: when work there ends or gives way."),
+    ),
+    "COHORT_EXHAUSTED:Kept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; the cohort {where} has quota for {available} left for"
+            " it: {kept} more are kept for work that goes first."
+        ),
+        _("It fits once {missing} more come free in {where}: when work there ends or gives way."),
+    ),
+    "FLAVOR_TOO_SMALL": Reason(
+        INFO,
+        _("{flavor} will not do: {where} can never give {needed} of it, at most {available}."),
     ),
     "NOMINAL_FIRST": Reason(
         INFO,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from scheduling.engine.atlas import Atlas
+from scheduling.engine.books import Books
 from scheduling.engine.capacity import Rooms
 from scheduling.engine.feasibility import Finding, main_resource
 from scheduling.engine.flavors import Option
@@ -18,6 +19,7 @@ from scheduling.engine.together import assign_unit, units_of
 from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import by_importance, demand, device_request, without_island
 
+KEPT = "Kept"  # a cause, as the registry of reasons names it
 Facts = dict[str, str | int]
 Look = tuple[PodSet, Option]
 MOST_HOLDERS = 20  # named in one blocker
@@ -45,22 +47,35 @@ def never_fits_queue(blocker: Blocker) -> bool:
 
 
 def quota_blockers(
-    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+    books: Books, queue: QuotaKey, fr: FlavorResource, needed: int
 ) -> list[Blocker]:
-    """Return why ``needed`` of one column is not to be had: own quota, limit, cohort."""
+    """Return why ``needed`` of one column is not to be had: own quota, limit, cohort.
+
+    Told from the account in which less is left; what the other one has more is kept for others.
+    """
+    ledger = min((s.ledger for s in books.both), key=lambda one: one.available(queue, fr))
     nominal, used = ledger.promised(queue, fr), ledger.used(queue, fr)
     facts: Facts = {"flavor": fr.flavor, "nominal": nominal, "used": used}
+    free = books.now.ledger.available(queue, fr)
+    kept = max(0, free) - max(0, ledger.available(queue, fr))
     ceiling = ledger.potential(queue, fr)
     if needed > ceiling:
         never: Facts = {"sub_code": DiagnosticCode.NEVER_FITS_QUEUE.value, **facts}
         return [_short(BlockerCode.IMPOSSIBLE, fr, needed, ceiling, queue.name, never)]
     if used + needed <= nominal:
-        return [_cohort_blocker(ledger, queue, fr, needed)]
+        return [_cohort_blocker(ledger, queue, fr, needed, kept)]
+    own_kept = used - books.now.ledger.used(queue, fr)
+    facts |= _kept(min(kept, own_kept))
     own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
     if ledger.nodes[queue].parent is None:
         return [own]
     limit = _limit_blocker(ledger, queue, fr, needed)
-    return [own, limit or _cohort_blocker(ledger, queue, fr, needed)]
+    return [own, limit or _cohort_blocker(ledger, queue, fr, needed, kept)]
+
+
+def _kept(amount: int) -> Facts:
+    """Return the facts of what is free and kept for work that goes first."""
+    return {"cause": KEPT, "kept": amount} if amount > 0 else {}
 
 
 def _limit_blocker(
@@ -80,7 +95,7 @@ def _limit_blocker(
 
 
 def _cohort_blocker(
-    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int, kept: int
 ) -> Blocker:
     """Blame the lenders where they use their own quota, else the cohort as a whole."""
     root = ledger.root(queue)
@@ -92,7 +107,7 @@ def _cohort_blocker(
     code = BlockerCode.LENDER_BUSY
     if not others or any(ledger.borrowed(node, fr) for node in (queue, *others)):
         code = BlockerCode.COHORT_EXHAUSTED
-    facts: Facts = {"flavor": fr.flavor, "holders": _holders(others)}
+    facts: Facts = {"flavor": fr.flavor, "holders": _holders(others), **_kept(kept)}
     return _short(code, fr, needed, ledger.available(queue, fr), root.name, facts)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.ordering import queue_order
 from scheduling.engine.partial import smallest
-from scheduling.engine.plan import Blocker, Hold, Move
+from scheduling.engine.plan import Blocker, Hold, Move, can_never_start
 from scheduling.engine.reservations import elder_from, starves_at
 from scheduling.engine.rests import rest_of
 from scheduling.engine.rivals import Rivals
@@ -77,16 +77,21 @@ class Holds:
         closed = shut(state.platform, state.circular, queue)
         known: dict[object, Why] = {}
         strict: str | None = None
-        for position, key in enumerate(state.walk(queue), start=1):
+        ahead = 0
+        for key in state.walk(queue):
             workload = state.workloads[key]
             if closed is not None:
                 yield Hold(key, *closed)
-            elif strict is not None:
-                yield Hold(key, *_behind(workload, strict, position - 1), position=position)
-            elif key in state.waiting:
-                yield Hold(key, *state.waiting[key], position=position)
+                continue
+            if strict is not None:
+                why = _behind(workload, strict, ahead)
             else:
-                yield Hold(key, *self._known(workload, known), position=position)
+                why = state.waiting.get(key) or self._known(workload, known)
+            if can_never_start(why[0], (blocker.code for blocker in why[1])):
+                yield Hold(key, *why)
+            else:
+                ahead += 1
+                yield Hold(key, *why, position=ahead)
             strict = key if state.strict.get(queue) == key else strict
 
     def _known(self, workload: Workload, known: dict[object, Why]) -> Why:

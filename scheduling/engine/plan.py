@@ -1,6 +1,6 @@
 """What a cycle decided. Every pending workload gets exactly one decision."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from scheduling.engine.shares import Compared
@@ -28,6 +28,15 @@ class Blocker:
     available: int | None = None
     where: str = ""
     facts: Mapping[str, str | int] = field(default_factory=dict)
+
+
+def can_never_start(reason: str, codes: Iterable[str]) -> bool:
+    """Return whether no departure of others can ever let work start that waits for this.
+
+    ``reason``: the summary word; ``codes``: those of its blockers.
+    """
+    never = (PendingReason.NO_MATCHING_FLAVOR, PendingReason.EXCEEDS_MAX_QUOTA)
+    return reason in never or BlockerCode.IMPOSSIBLE in codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +104,8 @@ class Shrink:
 class Hold:
     """Keep a workload pending, and say why. ``position`` counts from 1 inside its queue.
 
-    Of a running gang: why it has not all its pods yet.
+    Work that can never start stands in nobody's way and has no position. Of a running gang: why
+    it has not all its pods yet.
     """
 
     workload: str

@@ -56,6 +56,12 @@ def _overpromised(snapshot: Snapshot, ledger: QuotaLedger, atlas: Atlas) -> Iter
                 "capacity": capacity,
                 "resource": fr.resource,
             }
+            out = [n for n in atlas.nodes_of(fr.flavor) if not n.usable]
+            lacking = sum(node.allocatable.get(fr.resource, 0) for node in out)
+            if promised <= capacity + lacking:  # it is the nodes' fault, and not the promises'
+                names = [node.name for node in out if node.allocatable.get(fr.resource)]
+                numbers |= {"cause": "OutOfService", "nodes": ", ".join(sorted(names))}
+                numbers["out"] = lacking
             yield Finding(DiagnosticCode.GUARANTEES_EXCEED_CAPACITY, fr.flavor, numbers)
 
 

@@ -10,8 +10,9 @@ from scheduling.engine.loans import idle_nominal, lent
 from scheduling.engine.metering import admitted_ledger
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot
+from scheduling.engine.standing import standing
 from scheduling.engine.tree import Kind, QuotaKey
-from scheduling.engine.usage import quota_usage
+from scheduling.engine.usage import paired, quota_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,10 @@ class QuotaRow:
     ``nominal`` is the node's own line; ``used`` what its queues hold; ``borrowed`` what lies
     above its promise; ``lent`` the part of ``nominal`` in others' hands; ``idle`` the part in
     nobody's; ``pending`` the demand of waiting work in the first flavor that it may use.
-    ``ceiling`` is nominal + borrowing limit, None without a limit; ``reachable`` what the
-    whole tree could give it with nothing running; ``available`` what it can take now
-    (negative: debt after a cut).
+    ``ceiling`` is nominal + borrowing limit, None without a limit; a cohort's nominal there is
+    that of all below it, of which ``used`` is told, too. ``reachable`` is what the whole tree
+    could give it with nothing running; ``available`` what it can take now (negative: debt after
+    a cut).
     """
 
     kind: Kind
@@ -85,10 +87,37 @@ def _row(
         lent=on_loan,
         idle=unused - on_loan,
         pending=sum(waiting.get((queue.name, fr), 0) for queue in queues),
-        ceiling=ledger.promised(key, fr) + (quota.borrowing_limit or 0) if limited else None,
+        ceiling=_promised_below(ledger, key, fr) + (quota.borrowing_limit or 0)
+        if limited
+        else None,
         reachable=ledger.potential(key, fr),
         available=ledger.available(key, fr),
     )
+
+
+def _promised_below(ledger: QuotaLedger, key: QuotaKey, fr: FlavorResource) -> int:
+    """Return all that a node and those below it were promised: what is never lent counts, too."""
+    return sum(ledger.quota(node, fr).nominal for node in ledger.members(key))
+
+
+def placeable(snapshot: Snapshot) -> dict[FlavorResource, int]:
+    """Return what is free on nodes that take pods, by flavor: quota beyond it starts nothing.
+
+    A node of two flavors counts for both. Cost: O(nodes and pods' places).
+    """
+    held: Counter[tuple[str, str]] = Counter()
+    for workload in snapshot.workloads:
+        for pod_set, assignment in paired(workload, standing(workload)):
+            for name, pods in assignment.nodes.items():
+                for resource, amount in pod_set.requests.items():
+                    held[name, resource] += pods * amount
+    atlas, free = Atlas(snapshot), Counter[FlavorResource]()
+    for flavor in snapshot.flavors:
+        for node in atlas.nodes_of(flavor):
+            for resource, amount in node.allocatable.items():
+                rest = amount - node.unmanaged.get(resource, 0) - held[node.name, resource]
+                free[FlavorResource(flavor, resource)] += max(0, rest) if node.usable else 0
+    return dict(free)
 
 
 def pending_demand(snapshot: Snapshot) -> dict[tuple[str, FlavorResource], int]:

@@ -7,23 +7,26 @@ from typing import Any
 from gpuplatform.common import clock
 from queues.access import Actor
 from scheduling.engine.fragments import fragments
+from scheduling.engine.snapshot import FlavorResource
 from scheduling.engine.tree import Kind
-from scheduling.engine.view import QuotaRow
+from scheduling.engine.view import QuotaRow, placeable
 from scheduling.recent import recent
 from scheduling.selectors.quotas import Board, load_board, queue_state
 
 COLUMNS = (
     *("queue", "cohort", "team", "state", "flavor", "resource", "nominal", "used", "borrowed"),
-    *("lent", "pending", "in_quota_now", "borrowable_now", "largest_gangs"),
+    *("lent", "pending", "in_quota_now", "borrowable_now", "free_on_nodes", "largest_gangs"),
 )
 
 
 def read_availability(actor: Actor) -> list[dict[str, Any]]:
     """Return one row for each column of each queue that the actor sees; canonical units.
 
-    ``in_quota_now`` + ``borrowable_now`` is what the queue could take at once. ``largest_gangs``
-    says how many pods of 1, 2, ... GPUs each fit now on that flavor's nodes, by level: of
-    everybody's free GPUs, whatever the quota is.
+    ``in_quota_now`` + ``borrowable_now`` is what quota lets the queue take at once;
+    ``free_on_nodes`` is what is free of that flavor on nodes that take pods, for everybody: the
+    smaller of the two can start. None where the flavor has no nodes. ``largest_gangs`` says how
+    many pods of 1, 2, ... GPUs each fit now on that flavor's nodes, by level: of everybody's
+    free GPUs, whatever the quota is.
     """
     board = load_board(actor)
     gangs = {
@@ -32,8 +35,14 @@ def read_availability(actor: Actor) -> list[dict[str, Any]]:
         }
         for piece in fragments(replace(board.snapshot, shapes=recent(clock.now())))
     }
-    queues = (row for row in board.rows if row.kind is Kind.QUEUE)
-    return [_cells(board, row, gangs.get((row.flavor, row.resource), {})) for row in queues]
+    queues, free = (row for row in board.rows if row.kind is Kind.QUEUE), placeable(board.snapshot)
+    return [
+        {
+            **_cells(board, row, gangs.get((row.flavor, row.resource), {})),
+            "free_on_nodes": free.get(FlavorResource(row.flavor, row.resource)),
+        }
+        for row in queues
+    ]
 
 
 def _cells(board: Board, row: QuotaRow, gangs: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.db.models import Count, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.models import AuditEntry
-from queues.access import Actor
+from queues.access import Actor, visible
 from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.engine.snapshot import Quota
 from scheduling.engine.tree import Kind
@@ -51,12 +54,24 @@ class QueuePage:
     borrowing: list[OpenLoan]
     lending: list[OpenLoan]
     waiting: list[Waiting]
+    waiting_others: "Others"
     waiting_count: int
     holding: list["Holding"]
+    holding_others: "Others"
     holding_count: int
     use: HourlyUse
     changes: list[AuditEntry]
     turns: Turns | None = None
+
+    @property
+    def borrows_now(self) -> bool:
+        """Return whether it holds more than its own; from whom, the next cycle notes."""
+        return any(bar.borrowed for bar in self.bars)
+
+    @property
+    def lends_now(self) -> bool:
+        """Return whether others hold what is its own."""
+        return any(bar.lent for bar in self.bars)
 
     @property
     def place(self) -> Child | None:
@@ -81,6 +96,10 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
     cohort = board.snapshot.cluster_queues[name].cohort
     known = [w for w in board.snapshot.workloads if w.queue == name]
     held = [w.key for w in known if w.admission is not None]
+    pending, holders = (
+        in_cluster_queue(waiting_work(), name),
+        Workload.objects.filter(uid__in=held),
+    )
     return QueuePage(
         board=board,
         queue=board.queues[name],
@@ -90,9 +109,11 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         doors=[door for door in board.local_queues if door.cluster_queue == name],
         borrowing=open_loans(actor, borrower=name),
         lending=open_loans(actor, lender=name),
-        waiting=_waiting(name, actor),
+        waiting=_waiting(pending, actor),
+        waiting_others=_others(pending, actor),
         waiting_count=whole.line.workloads.get(name, 0),
-        holding=_holding(held, board.queues[name].minimum_runtime_s, now),
+        holding=_holding(holders, board.queues[name].minimum_runtime_s, now, actor),
+        holding_others=_others(holders, actor),
         holding_count=len(held),
         use=quota_use(actor, now, name),
         changes=list(_changes("ClusterQueue", name)),
@@ -104,8 +125,29 @@ def _view(board: Board) -> View:
     return View(board.snapshot, lambda: board.heads, board.line.workloads)
 
 
-def _waiting(name: str, actor: Actor) -> list[Waiting]:
-    rows = in_cluster_queue(waiting_work(), name).select_related("team").defer("template")
+class Others(NamedTuple):
+    """Work of teams that the reader does not see: a queue may have changed hands."""
+
+    workloads: int
+    gpus: int
+
+
+def _others(rows: QuerySet[Workload], actor: Actor) -> Others:
+    """Return how much of this work is not the reader's to see. No query for readers of all."""
+    if actor.sees_everything:
+        return Others(0, 0)
+    foreign = rows.exclude(pk__in=visible(rows, actor).values("pk"))
+    found = foreign.aggregate(n=Count("pk"), gpus=Coalesce(Sum("gpus"), 0))
+    return Others(found["n"], found["gpus"])
+
+
+def _seen(rows: QuerySet[Workload], actor: Actor) -> QuerySet[Workload]:
+    """Return what the reader may see of this work: judged by its own team, not by the queue's."""
+    return visible(rows.select_related("team").defer("template"), actor)
+
+
+def _waiting(pending: QuerySet[Workload], actor: Actor) -> list[Waiting]:
+    rows = _seen(pending, actor)
     ordered = rows.order_by("position", "created_at", "uid")[:SHOWN]
     return waiting_rows(ordered, actor)
 
@@ -118,8 +160,10 @@ class Holding:
     safe_until: datetime | None
 
 
-def _holding(keys: list[str], minimum_s: int, now: datetime) -> list[Holding]:
-    rows = Workload.objects.filter(uid__in=keys).select_related("team").defer("template")
+def _holding(
+    held: QuerySet[Workload], minimum_s: int, now: datetime, actor: Actor
+) -> list[Holding]:
+    rows = _seen(held, actor)
     return [
         Holding(row, _safe_until(row.admitted_at, minimum_s, now))
         for row in rows.order_by("-admitted_at", "uid")[:SHOWN]

@@ -23,6 +23,8 @@ from queues.specs import (
 )
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tenure import lost_gpu_hours
+from scheduling.engine.tree import Kind
+from scheduling.engine.view import quota_rows
 from scheduling.engine.whatif import Difference, what_if
 from scheduling.engine.widening import exposed_by, takes_by_share
 from scheduling.loader import load_snapshot
@@ -97,6 +99,7 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
         return [
             *unknown,
             *_not_looked_at(spec, after.snapshot),
+            *_debts(spec, after.snapshot),
             *_standing_on(spec, before.snapshot),
             *changed_alerts(before, after, [spec]),
             *_shortened(became_impossible(before.impossible, after.impossible)),
@@ -219,6 +222,19 @@ def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
         numbers: dict[str, str | int] = {"count": len(names), "names": listed}
         numbers["gpu_hours"] = f"{lost:.1f}"
         yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
+
+
+def _debts(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:
+    """Yield what a queue would hold above its new ceiling: a debt (``decisions.md`` 4)."""
+    if not isinstance(spec, ClusterQueueSpec):
+        return
+    for row in quota_rows(snapshot):
+        mine = row.kind is Kind.QUEUE and row.name == spec.name
+        if mine and row.ceiling is not None and row.used > row.ceiling:
+            numbers: dict[str, str | int] = {"queue": row.name, "flavor": row.flavor}
+            numbers |= {"resource": row.resource, "amount": row.used, "ceiling": row.ceiling}
+            numbers["over"] = row.used - row.ceiling
+            yield Diagnostic("EDIT_LEAVES_DEBT", f"ClusterQueue/{spec.name}", "groups", numbers)
 
 
 def _not_looked_at(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:

@@ -27,7 +27,11 @@ def overview_sentence(page: Overview) -> str:
             if page.board.actor.sees_everything
             else gettext("Your teams have no GPU quota yet")
         )
-    words = {"used": numbers.used, "total": numbers.total, "pending": numbers.pending}
+    words: dict[str, int | str] = {
+        "used": numbers.used,
+        "total": numbers.total,
+        "pending": numbers.pending,
+    }
     if page.board.actor.sees_everything:
         if numbers.pending:
             return (
@@ -35,10 +39,11 @@ def overview_sentence(page: Overview) -> str:
                 % words
             )
         return gettext("%(used)s of %(total)s GPUs are in use and nobody waits for one") % words
-    if numbers.used > numbers.total:
-        words["more"] = numbers.used - numbers.total
+    if numbers.borrowed:
+        words |= {"own": numbers.used - numbers.borrowed, "borrowed": numbers.borrowed}
+        words["wants"] = gettext(" and want %(pending)s more") % words if numbers.pending else ""
         return (
-            gettext("Your teams hold %(used)s GPUs: %(more)s more than their own %(total)s")
+            gettext("Your teams use %(own)s of their %(total)s GPUs, borrow %(borrowed)s%(wants)s")
             % words
         )
     if numbers.pending:
@@ -55,12 +60,15 @@ def queues_sentence(
     resource: str,
     kept: Iterable[QuotaRow] = (),
     *,
+    room: int | None = None,
     only_own: bool = False,
 ) -> str:
     """Say what is on loan and what stands unused in one column.
 
     ``kept`` are the cohorts' rows that the reader may see: what they keep for all counts too.
-    ``only_own``: the reader sees own queues only, so nothing is said about the others.
+    ``room``: what nodes that take pods have free; told where it is less than the quota that
+    stands unused, which then is not to be had. ``only_own``: the reader sees own queues only, so
+    nothing is said about the others.
     """
     bars = list(bars)
     borrowed = sum(bar.borrowed for bar in bars)
@@ -72,11 +80,14 @@ def queues_sentence(
     }
     if not bars:
         return gettext("No queue has quota yet")
+    full = room is not None and room < idle
+    words["room"] = format_quantity(resource, room or 0)
+    but = gettext(", but nodes have room for %(room)s only") % words if full else ""
     if borrowed:
-        return _on_loan(borrowed, idle, only_own=only_own) % words
+        return _on_loan(borrowed, idle, only_own=only_own) % words + but
     words["idle"] = describe_amount(resource, idle)
     if idle:
-        return gettext("Nobody borrows %(column)s; %(idle)s of quota stand unused") % words
+        return gettext("Nobody borrows %(column)s; %(idle)s of quota stand unused") % words + but
     return gettext("All quota of %(column)s is in use and nobody borrows") % words
 
 
@@ -114,6 +125,9 @@ def queue_sentence(name: str, bars: Iterable[QuotaBar]) -> str:
         "loans": ", ".join(_above_own(bar) for bar in mine if bar.borrowed),
     }
     if words["loans"]:
+        parts = [f"{bar.used} {bar.label}" for bar in mine if bar.used]
+        if len(parts) > 1:
+            words["used"] = f"{words['used']} ({', '.join(parts)})"
         return gettext("%(name)s holds %(used)s and borrows %(loans)s") % words
     if lent:
         return gettext("%(name)s uses %(n)s of its %(nominal)s and lends %(lent)s") % {

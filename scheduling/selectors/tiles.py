@@ -20,7 +20,7 @@ def overview_tiles(page: Overview) -> list[Tile]:
         Tile(
             gettext("In use"),
             str(numbers.used),
-            percent_of(numbers.used, numbers.total) or gettext("of nothing"),
+            _used_words(page, numbers),
             reverse("workloads") + "?state=running",
             role="nominal",
             spark=used,
@@ -59,6 +59,18 @@ def _first(page: Overview, numbers: Numbers) -> Tile:
         else gettext("all healthy") * bool(numbers.total)
     )
     return Tile(gettext("GPUs"), str(numbers.total), sub, reverse("nodes"))
+
+
+def _used_words(page: Overview, numbers: Numbers) -> str:
+    """Return how much of the total is in use; of a team what is borrowed is no part of it."""
+    own = numbers.used if page.board.actor.sees_everything else numbers.used - numbers.borrowed
+    part = percent_of(own, numbers.total)
+    if own == numbers.used:
+        return part or gettext("of nothing")
+    words = {"own": own, "part": part, "borrowed": numbers.borrowed}
+    if not part:
+        return gettext("%(borrowed)s of them borrowed") % words
+    return gettext("%(own)s of the quota (%(part)s), %(borrowed)s borrowed") % words
 
 
 def _pending_words(numbers: Numbers) -> str:

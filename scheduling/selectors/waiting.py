@@ -9,7 +9,8 @@ from django.urls import reverse
 from gpuplatform.common import reasons
 from queues.access import Actor
 from scheduling.engine.machines import GPU
-from scheduling.engine.terms import BlockerCode, PendingReason
+from scheduling.engine.plan import can_never_start
+from scheduling.engine.terms import BlockerCode
 from scheduling.models import Workload
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.pages import Part
@@ -21,7 +22,11 @@ ABOUT_TURNS = frozenset(
     {BlockerCode.NOMINAL_FIRST, BlockerCode.LARGER_SHARE, BlockerCode.USED_MORE}
 )
 ABOUT_QUOTA = frozenset(
-    {BlockerCode.QUOTA_NOMINAL, BlockerCode.BEHIND_IN_QUEUE, *BEYOND_NOMINAL, *ABOUT_TURNS}
+    {
+        *(BlockerCode.QUOTA_NOMINAL, BlockerCode.BEHIND_IN_QUEUE, BlockerCode.FLAVOR_TOO_SMALL),
+        *BEYOND_NOMINAL,
+        *ABOUT_TURNS,
+    }
 )
 ABOUT_NODES = frozenset(
     {BlockerCode.GANG_NO_FIT, BlockerCode.FRAGMENTED, BlockerCode.TOPOLOGY_NO_DOMAIN}
@@ -81,19 +86,18 @@ def deciding(workload: Workload, lines: Sequence[BlockerLine]) -> BlockerLine | 
     first = next(iter(lines), None)
     if first is None or first.code != BlockerCode.QUOTA_NOMINAL:
         return first
-    for blocker, line in zip(workload.blockers, lines, strict=True):
-        forbidden = (blocker.get("facts") or {}).get("limit") == 0
-        if line.code in BEYOND_NOMINAL and line.resource == first.resource and not forbidden:
+    facts = [blocker.get("facts") or {} for blocker in workload.blockers]
+    for fact, line in zip(facts, lines, strict=True):
+        same = line.resource == first.resource and fact.get("flavor") == facts[0].get("flavor")
+        if line.code in BEYOND_NOMINAL and same and fact.get("limit") != 0:
             return line
     return first
 
 
 def is_impossible(workload: Workload) -> bool:
     """Return whether no departure of others can ever let the workload start."""
-    never = {PendingReason.NO_MATCHING_FLAVOR.value, PendingReason.EXCEEDS_MAX_QUOTA.value}
-    return workload.pending_reason in never or any(
-        blocker.get("code") == BlockerCode.IMPOSSIBLE for blocker in workload.blockers
-    )
+    codes = [str(blocker.get("code")) for blocker in workload.blockers]
+    return can_never_start(workload.pending_reason, codes)
 
 
 def _blocker_line(blocker: Mapping[str, Any], discretion: Discretion) -> BlockerLine:

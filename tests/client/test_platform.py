@@ -12,7 +12,7 @@ from finops import billing
 from gpuplatform.common.models import AuditEntry
 from queues.models import ClusterQueue
 from scheduling.cycle import run_cycle
-from scheduling.models import Node
+from scheduling.models import Node, Placement
 from scheduling.reconciler import reconcile
 from tests.client.conftest import Run
 from tests.scheduling.loop.world import nodes, queue, work
@@ -33,11 +33,14 @@ def platform(cast: Any) -> None:
 def test_avail_tells_own_from_borrowed_and_the_largest_gang(gpuctl: Run, cast: Any) -> None:
     (row,) = gpuctl(cast.lea, "avail").rows
     assert row[:6] == ["cq-datos", "h100-sxm", "active", "4", "3", "1"]
-    assert row[6] == "4"
-    assert "host=" in row[7]
+    assert row[6:8] == ["4", "5"]
+    assert "host=" in row[8]
     (row,) = json.loads(gpuctl(cast.lea, "avail", "-o", "json").out)
     assert (row["in_quota_now"], row["borrowable_now"], row["lent"]) == (1, 4, 0)
     assert gpuctl(cast.lea, "avail", "-q", "cq-ia").out == ""
+    Node.objects.exclude(name__in=Placement.objects.values("node")).update(schedulable=False)
+    (row,) = json.loads(gpuctl(cast.lea, "avail", "-o", "json").out)
+    assert (row["borrowable_now"], row["free_on_nodes"]) == (4, 1), "quota is no place to stand"
 
 
 def test_the_tree_has_cohorts_and_queues_with_their_gpus(gpuctl: Run, cast: Any) -> None:

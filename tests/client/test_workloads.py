@@ -173,6 +173,19 @@ def test_a_priority_can_be_changed(gpuctl: Run, cast: Any) -> None:
     assert row.events.get(kind="priority_changed").facts == {"before": 0, "priority": -7}
 
 
+def test_a_member_goes_no_higher_than_the_limit_and_an_admin_as_high_as_needed(
+    gpuctl: Run, cast: Any
+) -> None:
+    row = work("datos", "train")
+    assert gpuctl(cast.lea, "prioritize", "train", "--to", "100").code == 0
+    refused = gpuctl(cast.lea, "prioritize", "train", "--to", "101")
+    assert refused.code != 0
+    assert "PRIORITY_ABOVE_LIMIT" in refused.out + refused.err
+    row.refresh_from_db()
+    assert row.priority == 100
+    assert gpuctl(cast.ada, "prioritize", "ns-datos/train", "--to", "9999999").code == 0
+
+
 def test_several_are_cancelled_only_where_somebody_says_yes(gpuctl: Run, cast: Any) -> None:
     work("datos", "one")
     work("datos", "two")

@@ -91,8 +91,8 @@ def test_sentences_are_whole_plain_and_without_blame(code: str) -> None:
         ),
         (
             "QUOTA_NOMINAL",
-            {"where": "cq", "resource": "cpu", "needed": 128_000, "available": 500},
-            "Needs 128 CPU; the nominal quota of cq has 500m CPU left.",
+            {"where": "cq", "resource": "cpu", "needed": 128_000, "available": 500, "flavor": "x"},
+            "Needs 128 CPU of x; the nominal quota of cq has 500m CPU left.",
         ),
         (
             "FLAVOR_MISMATCH",
@@ -150,3 +150,14 @@ def test_who_gives_way_by_share_reads_the_figures_that_were_compared() -> None:
     assert "25.0 %" in told
     assert "not by past use" in told
     assert "?" not in reasons.sentence("InCohortFairSharing", {"gpus": 8})
+
+
+def test_a_list_of_our_own_is_told_whole_and_only_what_somebody_sent_is_cut() -> None:
+    because = "evicting others while borrowing, cohort, quota, safety from eviction, taking back"
+    told = reasons.sentence("PREEMPTION_WITHOUT_CHECKPOINT", {"because": because, "count": 1})
+    assert because in told
+
+
+def test_a_resource_without_quota_names_the_pods_that_ask_for_it() -> None:
+    numbers = {"queue": "cq", "resource": "cpu", "pod_set": "head"}
+    assert "which head asks for" in reasons.sentence("UNCOVERED_RESOURCE", numbers)

@@ -40,7 +40,7 @@ def test_a_rejected_object_is_explained_and_ends_with_1() -> None:
 
     assert code == 1
     assert "rejected  none       RayJob ns-datos/batch-eval-llama70b" in out
-    assert "NEVER_FITS_CLUSTER: The whole cluster can never give 16 GPUs: it has 4 GPUs." in out
+    assert "NEVER_FITS_CLUSTER: The nodes that suit it can never give 16 GPUs: together" in out
     assert ClusterQueue.objects.count() == 2
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from queues.models import LocalQueue
+from queues.models import LocalQueue, PriorityClass
 from scheduling.models import Workload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
@@ -17,6 +17,7 @@ BODY = {
     "queue": "lq-datos",
     "pod_sets": [{"name": "main", "count": 2, "requests": {GPU: 1, "cpu": "500m"}}],
 }
+ONE = [{"name": "main", "count": 1, "requests": {GPU: 1}}]
 WHOLE = {
     **BODY,
     "pod_sets": [
@@ -285,3 +286,24 @@ def test_pages_and_files_of_workloads_name_nobody_else(
         assert "cq-datos" not in text
         assert "cq-plataforma" not in text
         assert str(foreign.uid) not in text
+
+
+@pytest.mark.parametrize(
+    ("who", "asked", "status"),
+    [
+        ("lea", {"priority": 100}, 201),
+        ("lea", {"priority": 101}, 422),
+        ("lea", {"priority_class": "urgent"}, 201),
+        ("ada", {"priority": 9_999_999}, 201),
+    ],
+)
+def test_a_number_of_priority_has_a_limit_and_a_class_is_the_admins_word(
+    cast: Any, send: Any, who: str, asked: dict[str, Any], status: int
+) -> None:
+    """Queues evict by priority: a number is a claim on what others hold."""
+    PriorityClass.objects.create(name="urgent", value=10_000)
+    answer = send(getattr(cast, who), "POST", PATH, {**BODY, "pod_sets": ONE, **asked})
+    assert answer.status_code == status, answer.json()
+    if status == 422:
+        (error,) = answer.json()["errors"]
+        assert (error["code"], error["pointer"]) == ("PRIORITY_ABOVE_LIMIT", "/priority")

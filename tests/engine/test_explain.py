@@ -2,7 +2,7 @@
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.machines import GPU, Flavor
-from scheduling.engine.plan import Hold
+from scheduling.engine.plan import Blocker, Hold
 from scheduling.engine.snapshot import FlavorQuotas, Memory, Quota, ResourceGroup
 from scheduling.engine.terms import BlockerCode as Code
 from scheduling.engine.terms import PendingReason
@@ -28,7 +28,44 @@ def two_flavors(first: int, second: int, *, nodes: int = 0) -> World:
 
 def test_among_flavors_the_mildest_reason_counts() -> None:
     made = two_flavors(1, 4).running("r", "cq", gpus=3, flavor="y").pending("p", "cq", gpus=2)
-    assert why(made) == (PendingReason.WAITING_FOR_QUOTA, [(Code.QUOTA_NOMINAL, 2, 1)])
+    assert why(made) == (
+        PendingReason.WAITING_FOR_QUOTA,
+        [(Code.QUOTA_NOMINAL, 2, 1), (Code.FLAVOR_TOO_SMALL, 2, 1)],
+    )
+
+
+def blockers(made: World, key: str = "p") -> list[Blocker]:
+    decisions = decide(made.build()).decisions
+    (hold,) = [d for d in decisions if isinstance(d, Hold) and d.workload == key]
+    return list(hold.blockers)
+
+
+def test_every_flavor_has_its_reason_and_the_nearest_is_told_first() -> None:
+    """Of 8 GPUs x has none left and y has six: y is nearer, although x comes first."""
+    made = two_flavors(8, 8).running("x", "cq", gpus=8, flavor="x")
+    made.running("y", "cq", gpus=2, flavor="y").pending("p", "cq", gpus=8)
+    told = [(b.code, b.facts["flavor"], b.available) for b in blockers(made)]
+    assert told == [(Code.QUOTA_NOMINAL, "y", 6), (Code.QUOTA_NOMINAL, "x", 0)]
+
+
+def test_what_can_never_start_is_not_told_to_wait_and_stands_in_no_line() -> None:
+    """Its ceiling is 4; that a node is busy as well would sound as if it could come free."""
+    made = world().nodes(1).queue("cq", 4, None).running("r", "cq", gpus=3, on=NODE)
+    made.pending("p", "cq", gpus=5).pending("q", "cq", gpus=4)
+    assert {b.code for b in blockers(made)} == {Code.IMPOSSIBLE}
+    holds = {d.workload: d.position for d in decide(made.build()).decisions if isinstance(d, Hold)}
+    assert holds == {"p": None, "q": 1}
+
+
+def test_quota_that_is_kept_for_another_is_told_as_kept_and_not_as_used() -> None:
+    """Four of eight are free; they are reserved for the older gang, so the other gets none."""
+    made = world().nodes(2).cohort("llm", nominal=8).queue("a").queue("b")
+    made.running("r", "a", gpus=4, on=NODE, duration_s=600.0)
+    made.pending("first", "a", pods(2, 4)).pending("p", "b", pods(1, 4))
+    told = next(b for b in blockers(made) if b.code is Code.COHORT_EXHAUSTED)
+    assert (told.available, told.facts["cause"], told.facts["kept"]) == (0, "Kept", 4)
+    own = next(b for b in blockers(made, "first") if b.code is Code.COHORT_EXHAUSTED)
+    assert (own.available, own.facts.get("cause")) == (4, None)
 
 
 def test_among_pod_sets_the_hardest_reason_counts() -> None:

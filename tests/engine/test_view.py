@@ -42,3 +42,11 @@ def test_every_nominal_unit_is_used_lent_or_idle(snapshot) -> None:
             assert own + row.lent + row.idle == row.nominal
         else:
             assert row.lent + row.idle == row.nominal
+
+
+def test_the_ceiling_of_a_cohort_counts_what_its_queues_never_lend() -> None:
+    """A queue of 4 that lends nothing uses all of it: 4 of 6, not 4 of 2."""
+    made = world().nodes(2).queue("safe", 4, lend=0).queue("open", 2)
+    made.running("r", "safe", gpus=4, on={"h100-node-01": 1})
+    row = next(r for r in quota_rows(made.build()) if r.name == "llm")
+    assert (row.used, row.ceiling) == (4, 6)

@@ -59,6 +59,16 @@ def gpus(nominal):
     return [{"resources": ["nvidia.com/gpu"], "flavors": [flavor]}]
 
 
+# ---- debts -------------------------------------------------------------------------------------
+def test_a_cut_below_what_is_held_says_that_a_debt_stays(platform, check):
+    """12 are held: with 6 of its own and at most 4 borrowed two are too many."""
+    answer = check("queue", "cq-datos", **{"quota-0-nominal": "6"})
+    debt = told(answer)["EDIT_LEAVES_DEBT"]
+    assert (debt.numbers["amount"], debt.numbers["ceiling"], debt.numbers["over"]) == (12, 10, 2)
+    assert "2 GPUs above its ceiling of 10 GPUs" in debt.sentence
+    assert "EDIT_LEAVES_DEBT" not in told(check("queue", "cq-datos", **{"quota-0-nominal": "8"}))
+
+
 # ---- work that becomes impossible ---------------------------------------------------------------
 def test_a_smaller_quota_names_the_waiting_work_that_it_makes_impossible(platform, check, dry):
     ClusterQueue.objects.update(cohort=None)

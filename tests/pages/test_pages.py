@@ -135,7 +135,7 @@ def test_the_overview_speaks_of_the_platform_to_an_admin(platform, ada, signed_i
 
 def test_the_overview_speaks_of_their_own_teams_to_members(platform, lea, ian, signed_in):
     mine = signed_in(lea).get(reverse("overview")).text
-    assert "Your teams hold 12 GPUs: 4 more than their own 8" in mine
+    assert "Your teams use 8 of their 8 GPUs, borrow 4 and want 4 more" in mine
     assert "secret" not in mine
     other = signed_in(ian).get(reverse("overview")).text
     assert "Your teams use 2 of their 8 GPUs and wait for none" in other

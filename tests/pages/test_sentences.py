@@ -29,11 +29,14 @@ pytestmark = pytest.mark.django_db
         ),
         (
             [QuotaBar("h100", 64, 32), QuotaBar("a100", 32, 34, borrowed=2)],
-            "cq holds 66 GPUs and borrows 2 a100 above its own 32",
+            "cq holds 66 GPUs (32 h100, 34 a100) and borrows 2 a100 above its own 32",
         ),
         (
             [QuotaBar("h100", 0, 1, borrowed=1), QuotaBar("a100", 2, 3, borrowed=1)],
-            "cq holds 4 GPUs and borrows 1 h100 without any of its own, 1 a100 above its own 2",
+            (
+                "cq holds 4 GPUs (1 h100, 3 a100) and borrows 1 h100 without any of its own,"
+                " 1 a100 above its own 2"
+            ),
         ),
     ],
     ids=str,
@@ -85,3 +88,49 @@ def test_free_gpus_of_two_flavors_are_never_one_gang(platform, ada, signed_in):
 def test_what_is_on_loan_is_told_of_what_the_reader_sees(borrowed, only_own, words):
     bars = [QuotaBar("cq", 8, 8 + borrowed, borrowed=borrowed)]
     assert findings.queues_sentence(bars, "h100", world.GPU, only_own=only_own) == words
+
+
+def test_a_teams_overview_tells_its_own_use_from_what_it_borrows(platform, lea, signed_in):
+    """12 held of a quota of 8 are 8 of its own and 4 borrowed; nothing of its own is idle."""
+    page = signed_in(lea).get(reverse("overview"))
+    assert "Your teams use 8 of their 8 GPUs, borrow 4 and want 4 more" in page.text
+    assert "8 of the quota (100 %), 4 borrowed" in page.text
+    assert "It decided, for all teams" in page.text
+    numbers = page.context["page"].numbers
+    assert numbers.used - numbers.borrowed + numbers.idle + numbers.lent == numbers.total
+
+
+def test_a_cohorts_page_tells_a_team_that_it_speaks_of_its_own_queues(
+    platform, ada, lea, signed_in
+):
+    address = reverse("cohort", args=["llm"])
+    own = signed_in(lea).get(address).text
+    assert "llm: 1 queue of yours lends and borrows here" in own
+    assert "your queues: 12 in use, 8 promised to them" in own
+    whole = signed_in(ada).get(address).text
+    assert "llm: 2 queues lend to each other" in whole
+    assert "14 in use, 16 promised to queues" in whole
+
+
+def test_a_queue_that_changed_hands_does_not_name_the_work_of_its_former_team(
+    platform, lea, ada, signed_in
+):
+    """IA's job still runs in the queue that is datos' now: its amount is told, not its name."""
+    platform.ia.team = platform.datos.team
+    platform.ia.save()
+    address = reverse("queue", args=["cq-ia"])
+    page = signed_in(lea).get(address).text
+    assert "secret" not in page
+    assert "1 workload of other teams holds 2 GPUs here" in page
+    assert "secret" in signed_in(ada).get(address).text
+
+
+def test_quota_without_room_on_nodes_is_not_told_as_if_it_were_to_be_had(platform, ada, signed_in):
+    """2 GPUs of quota are unused; a cordon leaves no room for them, and the alert names it."""
+    address = reverse("queues")
+    assert "but nodes have room" not in signed_in(ada).get(address).text
+    Node.objects.update(schedulable=False)
+    page = signed_in(ada).get(address).text
+    assert "while 2 stand unused, but nodes have room for 0 only" in page
+    assert "16 GPUs more are on nodes that take no pods: h100-node-01" in page
+    assert "back into service" in page

@@ -72,8 +72,9 @@ def test_with_one_node_cordoned_nothing_is_held_and_the_reason_names_28_of_32(cl
 
 
 def test_a_hold_that_says_something_else_is_written_without_a_new_version(clock):
-    queue("datos", 1)
+    queue("datos", 2)
     nodes(1)
+    Node.objects.update(schedulable=False)
     gang = work("datos", "big", gpus=2)
     run_cycle()
     version = Workload.objects.get().version
