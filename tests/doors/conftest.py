@@ -1,11 +1,11 @@
 """A REST client that speaks as somebody, and a count of every row there is."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
 QUIET = {"django_session", "queues_apitoken"}  # written by signing in
@@ -51,6 +51,23 @@ def send(token_of: Callable[..., str]) -> Callable[..., Any]:
 @pytest.fixture
 def three_teams(datos: Any, ia: Any) -> None:
     """The three teams' queues on one node; Datos and IA own their namespaces."""
+    write_three_teams()
+
+
+@pytest.fixture(scope="module")
+def three_teams_once(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The same for a whole module, rolled back after it."""
+    from queues.models import Team  # noqa: PLC0415
+
+    with django_db_blocker.unblock(), transaction.atomic():
+        for name, shown in (("datos", "Datos"), ("ia", "IA")):
+            Team.objects.create(name=name, display_name=shown)
+        write_three_teams()
+        yield
+        transaction.set_rollback(True)
+
+
+def write_three_teams() -> None:
     from queues.services import save_namespace  # noqa: PLC0415
     from queues.specs import NamespaceSpec  # noqa: PLC0415
     from tests.doors.samples import on_cluster  # noqa: PLC0415

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")]
 
 GPU = "nvidia.com/gpu"
 WORKLOADS, MANIFESTS = "/api/v1/workloads/", "/api/v1/manifests/"

@@ -11,7 +11,7 @@ from scheduling import bulk
 from scheduling.cycle import run_cycle
 from scheduling.models import Workload, WorkloadEvent
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")]
 SINGLE, PATH = "/api/v1/workloads/", "/api/v1/workloads/bulk/"
 GPU = "nvidia.com/gpu"
 

@@ -19,7 +19,7 @@ from tests.doors.test_bad_input import (
     pods,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")]
 
 JOB = """apiVersion: batch/v1
 kind: Job

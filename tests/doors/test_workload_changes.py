@@ -9,7 +9,7 @@ from scheduling.cycle import run_cycle
 from scheduling.models import Workload
 from scheduling.reconciler import reconcile
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")]
 PATH = "/api/v1/workloads/"
 BODY = {
     "name": "train",

@@ -7,7 +7,7 @@ import pytest
 from queues.models import LocalQueue, PriorityClass
 from scheduling.models import Workload
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")]
 
 PATH = "/api/v1/workloads/"
 GPU = "nvidia.com/gpu"

@@ -57,7 +57,7 @@ def grown(draw, workload: Workload, number: int) -> Workload:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(formed_worlds(), st.data())
 def test_a_kept_state_and_a_fresh_one_agree_about_every_form(snapshot, data):
     state = State(snapshot)

@@ -35,7 +35,12 @@ def test_the_rules_that_are_not_the_products_give_the_published_waits(week):
     )
 
 
-@pytest.mark.parametrize("name", philly.BY_ENGINE)
+STRICT, *OTHERS = philly.BY_ENGINE
+
+
+@pytest.mark.parametrize(
+    "name", [STRICT, *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)]
+)
 def test_the_engine_gives_the_published_waits_of_isolated_queues(week, name):
     found = philly.by_engine(week, name)
     assert found.differs_from(published(week, name)) == 0

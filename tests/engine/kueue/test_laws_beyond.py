@@ -184,7 +184,7 @@ def check(seed: int) -> None:
 
 
 @given(seeds)
-@settings(max_examples=60, deadline=None, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=40, deadline=None, phases=(Phase.explicit, Phase.generate))
 def test_every_cycle_keeps_the_rules(seed: int) -> None:
     check(seed)
 

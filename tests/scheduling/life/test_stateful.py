@@ -208,7 +208,7 @@ class Life(RuleBasedStateMachine):
 
 ALLOCATABLE = {"cpu": 120_000, "memory": 960 * 2**30, "nvidia.com/gpu": 4, "pods": 110}
 FEW = settings(
-    max_examples=6,
+    max_examples=4,
     stateful_step_count=12,
     deadline=None,
     suppress_health_check=list(HealthCheck),

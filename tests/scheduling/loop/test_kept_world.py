@@ -165,7 +165,7 @@ SHRUNK = [
 ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @example(history=[("wait", 16), ("wait", 22), *LOST_FROM_A_RESERVATION])
 @example(history=GROWN)
 @example(history=SHRUNK)
