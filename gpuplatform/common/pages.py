@@ -85,7 +85,7 @@ RAIL = (
     RailItem("bills", _("Bills"), "bills", "l", "bills"),
     RailItem("budgets", _("Budgets"), "budgets", "u", "bills"),
     RailItem("drift", _("Drift"), "drift", "f", "sources"),
-    RailItem("prices", _("Prices"), "prices", "p", "prices"),
+    RailItem("prices", _("Prices"), "prices", "p", "prices", also=("/shared-costs/",)),
     RailItem("mappings", _("Mappings"), "mappings", "m", "prices"),
     RailItem("sources", _("Sources"), "sources", "d", "sources"),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),

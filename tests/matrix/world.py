@@ -7,7 +7,7 @@ evicted by IA, one of each team runs, waits and has ended.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from finops import billing
 from finops.ingest.configuring import save_source
-from finops.models import Budget, Coverage, Fetch, QuotaReplay
+from finops.models import Budget, Coverage, Fetch, QuotaReplay, SharedCost
 from finops.models import Mapping as CostMapping
 from finops.replaying.asking import ReplaySpec, ask
 from finops.replaying.running import play_next
@@ -53,10 +53,12 @@ CHECK, GATE = "approval", "gates.example.com/review"
 MAPPING_ID = 990_101
 SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 BUDGET = "datos-june"
+LICENCES = "licences"  # shared from August on, so that June's bills know nothing of it
 REQUEST = 990_201
 REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
 REPLAY_WAITS = UUID("abcdef00-0000-7000-8000-00000000fffe")
 HOUR = timedelta(hours=1)
+AUGUST = datetime(2026, 8, 1, tzinfo=UTC)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
 # Who lends to or borrows from whom: what allowances of the matrix are about.
 PARTNERS = {"datos": {"ia", "plataforma"}, "ia": {"datos"}, "plataforma": {"datos"}}
@@ -141,6 +143,9 @@ def run(clock: Any) -> None:
     row = Budget(name=BUDGET, scope="team", subject="datos", team=datos, measure="money")
     row.limit, row.first_day = 100, date(2026, 6, 1)
     row.save()
+    SharedCost.objects.create(
+        name=LICENCES, method="even", amount=100, currency="EUR", valid_from=AUGUST
+    )
     _replay()
     told = {"queue": word("datos", "queue"), "flavor": FLAVOR, "resource": GPU, "nominal": 5}
     told |= {"borrowing_limit": None, "lending_limit": None}

@@ -23,6 +23,7 @@ from tests.matrix.world import (
     BUDGET,
     CHECK,
     GATE,
+    LICENCES,
     MAPPING_ID,
     MONTH,
     PRICE_ID,
@@ -372,6 +373,34 @@ WRITES = (
         "login 403 403 403 ok 403 ok",
         {"reason": REASON},
         f"/budgets/{BUDGET}/delete/",
+    ),
+    page(
+        "bills/<month>/rules/",
+        "login 404 404 404 ok 403 ok",
+        form_of(f"/bills/{MONTH}/rules/", borrow_surcharge="1.5", reason=REASON),
+        f"/bills/{MONTH}/rules/",
+    ),
+    page(
+        "shared-costs/new/",
+        "login 403 403 403 ok 403 ok",
+        {"name": "rent", "method": "even", "amount": "100.00", "reason": REASON},
+    ),
+    page(
+        "shared-costs/<name>/edit/",
+        "login 403 403 403 ok 403 ok",
+        form_of(
+            f"/shared-costs/{LICENCES}/edit/",
+            amount="120.00",
+            valid_from="2026-09-01 00:00",
+            reason=REASON,
+        ),
+        f"/shared-costs/{LICENCES}/edit/",
+    ),
+    page(
+        "shared-costs/<name>/end/",
+        "login 403 403 403 ok 403 ok",
+        {"valid_to": "2026-10-01 00:00", "reason": REASON},
+        f"/shared-costs/{LICENCES}/end/",
     ),
     page(
         "prices/new/",
