@@ -210,7 +210,7 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
         return
     name = world.cluster_queue_of(spec)
     if name is None:
-        numbers = {"queue": spec.queue, "namespace": spec.namespace}
+        numbers = {"queue": spec.queue, "namespace": spec.namespace, **world.hints}
         yield Diagnostic("QUEUE_NOT_FOUND", subject, "queue", numbers)
         return
     selector = world.doors.cluster_queues[name].namespace_selector
