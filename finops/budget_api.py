@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -19,7 +20,11 @@ from finops.selectors.bills import may_see_bills
 from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.truths import TruthField
+from gpuplatform.common.why import PARAMETER as REASON
+from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.api import seen_version
 from queues.models import User
 
 
@@ -31,13 +36,12 @@ class BudgetSerializer(serializers.Serializer[Budget]):
     measure = serializers.ChoiceField(choices=BudgetMeasure.choices)
     limit = serializers.DecimalField(max_digits=20, decimal_places=6, min_value=0)
     duration = serializers.CharField(max_length=16, default="1mo")
-    is_hard = serializers.BooleanField(default=False)
+    is_hard = TruthField(default=False)
     thresholds = serializers.ListField(
         child=serializers.IntegerField(), default=usual_thresholds, max_length=8
     )
     first_day = serializers.DateField(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
-    version = serializers.IntegerField(required=False, allow_null=True, default=None)
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
 
     def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,11 +71,12 @@ class BudgetView(CheckedView):
 
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "PUT": "cost:close", "DELETE": "cost:close"}
+    parameters = {"DELETE": ("reason",)}
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="budgets_one")
     def get(self, request: Request, name: str) -> Response:
-        """Answer a budget."""
-        return Response(_json(_row(request, name)))
+        """Answer a budget; its ETag is what If-Match wants."""
+        return _tagged(_row(request, name))
 
     @extend_schema(
         request=BudgetSerializer,
@@ -79,22 +84,25 @@ class BudgetView(CheckedView):
         operation_id="budgets_set",
     )
     def put(self, request: Request, name: str) -> Response:
-        """Let the budget be so; equal to what stands changes nothing."""
+        """Let the budget be so; one that is there needs If-Match, and a new one has none."""
         user = _writer(request)
+        found = Budget.objects.filter(name=name).first()
+        seen = seen_version(request, actor_of(request), found)
         shape = BudgetSerializer(data=request.data)
         shape.is_valid(raise_exception=True)
         fields = dict(shape.validated_data)
-        reason, version = fields.pop("reason"), fields.pop("version")
-        stood = Budget.objects.filter(name=name).exists()
-        thresholds = tuple(fields.pop("thresholds"))
-        save_budget(BudgetSpec(name, **fields, thresholds=thresholds), user, reason, version)
-        code = status.HTTP_200_OK if stood else status.HTTP_201_CREATED
-        return Response(_json(_row(request, name)), status=code)
+        reason, thresholds = fields.pop("reason"), tuple(fields.pop("thresholds"))
+        save_budget(BudgetSpec(name, **fields, thresholds=thresholds), user, reason, seen)
+        code = status.HTTP_200_OK if found else status.HTTP_201_CREATED
+        return _tagged(_row(request, name), code)
 
-    @extend_schema(responses={204: None}, operation_id="budgets_delete")
+    @extend_schema(responses={204: None}, operation_id="budgets_delete", parameters=[REASON])
     def delete(self, request: Request, name: str) -> Response:
-        """Take the budget away."""
-        if not delete_budget(name, _writer(request)):
+        """Take the budget away; If-Match says which one was seen."""
+        user = _writer(request)
+        found = get_object_or_404(Budget.objects.all(), name=name)
+        seen = seen_version(request, actor_of(request), found)
+        if not delete_budget(name, user, given_reason(request), seen):
             raise Http404
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -124,7 +132,7 @@ class LimitsView(CheckedView):
 class LimitPushSerializer(serializers.Serializer[Budget]):
     """Whether a push is only shown, and why it is wanted."""
 
-    dry_run = serializers.BooleanField(default=False)
+    dry_run = TruthField(default=False)
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
 
 
@@ -174,6 +182,10 @@ def _row(request: Request, name: str) -> BudgetRow:
     if not rows:
         raise Http404
     return rows[0]
+
+
+def _tagged(row: BudgetRow, code: int = status.HTTP_200_OK) -> Response:
+    return Response(_json(row), code, headers={"ETag": f'"v{row.budget.version}"'})
 
 
 def _json(row: BudgetRow) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class BudgetForm(forms.Form):
         super().__init__(**kwargs)
         if standing:
             self.fields["name"].disabled = True
+            self.fields["seen"].required = True
 
     def clean_thresholds(self) -> tuple[int, ...]:
         """Return the percentages."""
@@ -94,3 +95,10 @@ class BudgetForm(forms.Form):
         """Return the version that was seen."""
         seen: int | None = self.cleaned_data["seen"]
         return seen
+
+
+class BudgetEndForm(forms.Form):
+    """Why a budget is taken away, and the version that was on the page."""
+
+    reason = forms.CharField(max_length=REASON_LENGTH)
+    seen = forms.IntegerField()

@@ -1,7 +1,5 @@
 """Forms of mappings: a new one, its end, a file of many, one click for what is unmatched."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -17,6 +15,7 @@ from finops.forms import REASON_LENGTH, InstantField
 from finops.mapping_rules import SAID_BY
 from finops.models.mappings import BillingMode, MappingKind
 from finops.specs import MappingSpec
+from gpuplatform.common.csvs import BadCsvError, csv_rows
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import Team
 
@@ -170,8 +169,8 @@ def read_csv(file: Any) -> list[MappingSpec]:
         words = gettext("The file is not UTF-8.")
         raise Rejected([Problem("file", "BAD_TEXT", words)]) from error
     try:
-        rows = list(csv.DictReader(io.StringIO(text)))
-    except csv.Error as error:
+        rows = csv_rows(text)
+    except BadCsvError as error:
         words = gettext("The file cannot be read: {why}.").format(why=error)
         raise Rejected([Problem("file", "BAD_SYNTAX", words)]) from error
     lacking = {"kind", "value"} - set(rows[0] if rows else {})

@@ -140,10 +140,13 @@ def cohort_lenders(window: Period) -> dict[tuple[str, str], str]:
     """Return the cohort that lent of its own quota, by borrowing queue and flavor.
 
     The arithmetic of money knows the quotas of queues and lets what lies beyond have no lender;
-    metering wrote down whose it was. Where that were several cohorts none can be named.
+    metering wrote down whose it was. Where that were several cohorts none can be named. A lender
+    that was never a queue was a cohort, even if it is gone by now.
     """
     rows = rows_inside(UsageInterval.objects.filter(holding=Holding.BORROWED.value), window)
-    lent = rows.filter(lender__in=Cohort.objects.values("name")).order_by()
+    queues = QuotaInterval.objects.values("cluster_queue")
+    are_cohorts = Q(lender__in=Cohort.objects.values("name")) | ~Q(lender__in=queues)
+    lent = rows.exclude(lender="").filter(are_cohorts).order_by()
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for queue, flavor, lender in lent.values_list("cluster_queue", "flavor", "lender").distinct():
         found[queue, flavor].add(lender)
@@ -151,21 +154,11 @@ def cohort_lenders(window: Period) -> dict[tuple[str, str], str]:
 
 
 def quota_facts(window: Period, cluster: str) -> tuple[Quota, ...]:
-    """Return what queues were promised; cohorts lend to each other up to their common root."""
-    parents = dict(Cohort.objects.values_list("name", "parent__name"))
+    """Return what queues were promised; cohorts lend to each other up to the root they had."""
     return tuple(
-        replace(quota_fact(row, cluster), cohort=_root(row.cohort, parents) or None)
+        replace(quota_fact(row, cluster), cohort=row.root or row.cohort or None)
         for row in rows_inside(QuotaInterval.objects.all(), window)
     )
-
-
-def _root(cohort: str, parents: dict[str, str]) -> str:
-    """Return the topmost cohort above one; a tree that runs in a circle has none beyond it."""
-    passed = {cohort}
-    while (parent := parents.get(cohort)) and parent not in passed:
-        passed.add(parent)
-        cohort = parent
-    return cohort
 
 
 def quota_fact(row: QuotaInterval, cluster: str) -> Quota:

@@ -232,6 +232,8 @@ def _in_force(changes: Mapping[date, int], first: date, after: date) -> Iterator
 
 def _rows(text: str, columns: Iterable[str]) -> Iterator[tuple[int, dict[str, str]]]:
     reader = csv.DictReader(text.splitlines())
+    if len({*(reader.fieldnames or ())}) < len(reader.fieldnames or ()):
+        raise BadTableError("a column stands twice in the head")
     if missing := [name for name in columns if name not in (reader.fieldnames or ())]:
         raise BadTableError(f"no column {', '.join(missing)}")
     for row in reader:

@@ -19,7 +19,9 @@ from finops.selectors import sources
 from finops.specs import SourceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.truths import TruthField
 from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.api import seen_version
 from queues.models import User
 
 DAYS_SHOWN = 31
@@ -35,7 +37,7 @@ class SourceSerializer(serializers.Serializer[SourceSpec]):
     currency = serializers.CharField(max_length=3)
     options = serializers.DictField(default=dict)
     first_day = serializers.DateField(required=False, allow_null=True, default=None)
-    enabled = serializers.BooleanField(default=True)
+    enabled = TruthField(default=True)
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
 
     def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,9 +75,9 @@ class SourceView(CheckedView):
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_one")
     def get(self, request: Request, name: str) -> Response:
-        """Answer one source."""
+        """Answer one source; its ETag is what If-Match wants."""
         demand_visible(actor_of(request).may_see_bills)
-        return Response(_source_json(_row(name)))
+        return _tagged(_row(name))
 
     @extend_schema(
         request=SourceSerializer,
@@ -83,17 +85,18 @@ class SourceView(CheckedView):
         operation_id="sources_set",
     )
     def put(self, request: Request, name: str) -> Response:
-        """Let the source be so; equal to what stands changes nothing."""
+        """Let the source be so; one that is there needs If-Match, and a new one has none."""
         actor = actor_of(request)
         demand(actor.is_admin)
+        found = Source.objects.filter(name=name).first()
+        seen = seen_version(request, actor, found)
         shape = SourceSerializer(data=request.data)
         shape.is_valid(raise_exception=True)
         fields = dict(shape.validated_data)
         reason = fields.pop("reason")
-        stood = Source.objects.filter(name=name).exists()
-        configuring.save_source(SourceSpec(name=name, **fields), actor.user, reason=reason)
-        code = status.HTTP_200_OK if stood else status.HTTP_201_CREATED
-        return Response(_source_json(_row(name)), status=code)
+        spec = SourceSpec(name=name, **fields)
+        configuring.save_source(spec, actor.user, reason=reason, if_version=seen)
+        return _tagged(_row(name), status.HTTP_200_OK if found else status.HTTP_201_CREATED)
 
 
 class SourceTestView(CheckedView):
@@ -192,6 +195,10 @@ def _day_of(request: Request, parameter: str) -> date | None:
     except ValueError:
         words = _("A day is written like 2026-06-01.")
         raise serializers.ValidationError({parameter: [words]}) from None
+
+
+def _tagged(row: sources.SourceRow, code: int = status.HTTP_200_OK) -> Response:
+    return Response(_source_json(row), code, headers={"ETag": f'"v{row.source.version}"'})
 
 
 def _source_json(row: sources.SourceRow) -> dict[str, Any]:

@@ -69,6 +69,7 @@ class SourceForm(forms.Form):
         help_text=_("Empty: the first of this month."),
     )
     enabled = forms.BooleanField(label=_("Load it every night"), required=False, initial=True)
+    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
     reason = forms.CharField(
         label=_("Reason"), max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 2})
     )
@@ -83,9 +84,15 @@ class SourceForm(forms.Form):
             del self.fields["url"]
         if standing is not None:
             self.fields["name"].widget = forms.HiddenInput()
+            self.fields["seen"].required = True
         for name, default in OPTIONS[kind].items():
             self.fields[name] = _field(name, default)
         self.order_fields([name for name in self.fields if name not in {"enabled", "reason"}])
+
+    def version(self) -> int | None:
+        """Return the version that was seen; 0 of a new source."""
+        seen: int | None = self.cleaned_data["seen"]
+        return seen if self.standing else 0
 
     def spec(self) -> SourceSpec:
         """Return the source that the valid form asks for."""
@@ -132,6 +139,7 @@ def _initial(kind: str, standing: Source | None) -> dict[str, Any]:
     return {
         **{name: getattr(standing, name) for name in names},
         "first_day": first,
+        "seen": standing.version,
         **_shown({**OPTIONS[kind], **standing.options}),
     }
 

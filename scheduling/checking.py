@@ -7,6 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.likeness import nearest_name
 from gpuplatform.common.problems import Problem
 from queues.models import ClusterQueue, User
 from queues.rules.words import check_name
@@ -112,7 +113,9 @@ def check_check(spec: CheckSpec) -> Iterator[Problem]:
     known = {ALL_QUEUES, *ClusterQueue.objects.values_list("name", flat=True)}
     for index, queue in enumerate(spec.queues[:MOST_QUEUES]):
         if queue not in known:
-            asked = {"queue": queue[:64], "namespace": ""}
+            nearest = nearest_name(queue, known - {ALL_QUEUES})
+            asked = {"queue": queue[:64], "cause": "cluster_queue"}
+            asked |= {"nearest": nearest} if nearest else {}
             yield Diagnostic("QUEUE_NOT_FOUND", "", f"queues[{index}]", asked).as_problem()
     if len(spec.description) > LONGEST:
         yield Diagnostic("TOO_LONG", "", "description", {}).as_problem()

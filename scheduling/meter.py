@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from gpuplatform.common.models import Change
+from queues.models import Cohort
 from scheduling import moves, persist
 from scheduling.engine import metering
 from scheduling.engine.atlas import Atlas
@@ -47,6 +48,14 @@ class Span(NamedTuple):
     started_at: datetime
     workload: UUID
     cluster_queue: str
+
+
+class Promise(NamedTuple):
+    """What a queue is promised in a column, in which cohort and below which root."""
+
+    cohort: str
+    root: str
+    quota: Quota
 
 
 Standing = dict[Ground, Span]
@@ -296,15 +305,21 @@ def _note_quota(world: Loaded) -> None:
     starts = {column: since(column[0]) for column in promises}
     for row in QuotaInterval.objects.filter(ended_at=None):
         column = (row.cluster_queue, row.flavor, row.resource)
-        promise = (row.cohort, Quota(row.nominal, row.borrowing_limit, row.lending_limit))
-        if promises.get(column) == promise:
+        promise = Promise(
+            row.cohort, row.root, Quota(row.nominal, row.borrowing_limit, row.lending_limit)
+        )
+        found = promises.get(column)
+        if found == promise:
             del promises[column]
+        elif found and found._replace(root=row.root) == promise:
+            starts[column] = _end(row, _replanted_at(found.cohort, world))
         else:
             starts[column] = _end(row, since(row.cluster_queue))
     QuotaInterval.objects.bulk_create(
         QuotaInterval(
             cluster_queue=column[0],
             cohort=cohort,
+            root=root,
             flavor=column[1],
             resource=column[2],
             nominal=quota.nominal,
@@ -312,17 +327,34 @@ def _note_quota(world: Loaded) -> None:
             lending_limit=quota.lending_limit,
             started_at=starts[column],
         )
-        for column, (cohort, quota) in sorted(promises.items())
+        for column, (cohort, root, quota) in sorted(promises.items())
     )
 
 
-def _promises(world: Loaded) -> dict[tuple[str, str, str], tuple[str, Quota]]:
-    """Return cohort and quota of each column of each queue."""
+def _promises(world: Loaded) -> dict[tuple[str, str, str], Promise]:
+    """Return cohort, root and quota of each column of each queue."""
     return {
-        (queue.name, fr.flavor, fr.resource): (queue.cohort or "", quota)
+        (queue.name, fr.flavor, fr.resource): Promise(cohort, _above(cohort, world)[-1], quota)
         for queue in world.snapshot.cluster_queues.values()
+        for cohort in (queue.cohort or "",)
         for fr, quota in queue.quotas.items()
     }
+
+
+def _above(cohort: str, world: Loaded) -> list[str]:
+    """Return a cohort and those above it; a tree that runs in a circle has none beyond it."""
+    path = [cohort]
+    while (row := world.snapshot.cohorts.get(path[-1])) and row.parent:
+        if row.parent in path:
+            break
+        path.append(row.parent)
+    return path
+
+
+def _replanted_at(cohort: str, world: Loaded) -> datetime:
+    """Return when a cohort came below another root: at the last edit of it or one above it."""
+    edits = Cohort.objects.filter(name__in=_above(cohort, world))
+    return _since(max(edits.values_list("updated_at", flat=True), default=world.now), world)
 
 
 def _end(row: CapacityInterval | QuotaInterval, changed: datetime) -> datetime:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpuplatform.common.likeness import nearest_name
+from queues.access import Actor, visible
 from queues.labels import matches
 from queues.models import ClusterQueue, LocalQueue, Namespace
+from queues.selectors import visible_local_queues
 from scheduling.engine.terms import BlockerCode, StopPolicy
 
 METADATA_NAME = "kubernetes.io/metadata.name"
@@ -56,6 +59,23 @@ def resolve_queue(namespace: str, queue_name: str, doors: Doors) -> Route | None
     queue = doors.cluster_queues.get(queue_name)
     is_open = queue is not None and queue.namespace_selector == {}
     return Route(queue_name) if is_open else None
+
+
+def hints(namespace: str, queue_name: str, actor: Actor) -> dict[str, str]:
+    """Return what helps somebody whose queue is not there: what it is, which name is nearest.
+
+    ``cause`` "closed": a ClusterQueue that work cannot name directly. Only what the actor sees is
+    told, so that a foreign name answers like one that nobody gave to anything.
+    """
+    doors = visible_local_queues(actor).filter(namespace=namespace)
+    behind = dict(doors.values_list("name", "cluster_queue"))
+    queues = visible(ClusterQueue.objects.all(), actor)
+    selectors = dict(queues.values_list("name", "namespace_selector"))
+    found = {"cause": "closed"} if queue_name in selectors else {}
+    leading = sorted(name for name, target in behind.items() if target == queue_name)
+    known = {*behind, *(name for name, selector in selectors.items() if selector == {})}
+    nearest = leading[0] if leading else nearest_name(queue_name, known)
+    return {**found, **({"nearest": nearest} if nearest else {})}
 
 
 def blocked(namespace: str, route: Route | None, doors: Doors) -> str:

@@ -102,6 +102,22 @@ def _sizes(shape: Iterable[Diagnostic]) -> list[Diagnostic]:
 # ---- shape -----------------------------------------------------------------------------------
 def check_shape(spec: WorkloadSpec) -> Iterator[Problem]:
     """Yield what is wrong with names, counts and amounts, whatever the world is like."""
+    yield from check_fields(spec)
+    pods = sum(max(0, pod_set.count) for pod_set in spec.pod_sets)
+    if spec.min_success is not None and spec.min_success > pods:
+        numbers = {"min_success": spec.min_success, "pods": pods}
+        yield _problem("min_success", "MIN_SUCCESS_ABOVE_COUNT", **numbers)
+    if not spec.pod_sets:
+        yield _problem("pod_sets", "NO_POD_SETS")
+    if pods > MOST_PODS:
+        yield _problem("pod_sets", "POD_COUNT", pod_set=spec.name, pods=pods, limit=MOST_PODS)
+    for index, pod_set in enumerate(spec.pod_sets):
+        yield from _minima(pod_set, f"pod_sets[{index}]")
+    yield from check_together(spec)
+
+
+def check_fields(spec: WorkloadSpec) -> Iterator[Problem]:
+    """Yield what is wrong with single fields: true of each, even where others are missing."""
     yield from check_name(spec.namespace, "namespace")
     yield from check_name(spec.name)
     for path in ("queue", "priority_class", "ceiling_queue"):
@@ -115,14 +131,11 @@ def check_shape(spec: WorkloadSpec) -> Iterator[Problem]:
     if spec.on_node_loss not in ON_NODE_LOSS:
         yield _one_of("on_node_loss", spec.on_node_loss, ON_NODE_LOSS)
     yield from _gates(spec)
-    if not spec.pod_sets:
-        yield _problem("pod_sets", "NO_POD_SETS")
     if len(spec.pod_sets) > MOST_POD_SETS:
         yield _problem(
             "pod_sets", "TOO_MANY_POD_SETS", pod_sets=len(spec.pod_sets), limit=MOST_POD_SETS
         )
     yield from _pod_sets(spec)
-    yield from check_together(spec)
 
 
 def _gates(spec: WorkloadSpec) -> Iterator[Problem]:
@@ -132,10 +145,6 @@ def _gates(spec: WorkloadSpec) -> Iterator[Problem]:
         )
     for index, gate in enumerate(spec.gates):
         yield from check_label_key(gate, f"admission_gates[{index}]")
-    pods = sum(max(0, pod_set.count) for pod_set in spec.pod_sets)
-    if spec.min_success is not None and spec.min_success > pods:
-        numbers = {"min_success": spec.min_success, "pods": pods}
-        yield _problem("min_success", "MIN_SUCCESS_ABOVE_COUNT", **numbers)
 
 
 def _problem(path: str, code: str, **numbers: Any) -> Problem:
@@ -153,21 +162,17 @@ def _pod_sets(spec: WorkloadSpec) -> Iterator[Problem]:
         yield from check_name(pod_set.name, f"{path}.name")
         if times[pod_set.name] > 1:
             yield _problem(f"{path}.name", "POD_SET_TWICE", pod_set=pod_set.name)
-        yield from _counts(pod_set, path)
+        if not 1 <= pod_set.count <= MOST_PODS:
+            numbers = {"pod_set": pod_set.name, "pods": pod_set.count, "limit": MOST_PODS}
+            yield _problem(f"{path}.count", "POD_COUNT", **numbers)
         yield from _amounts(pod_set, path)
         yield from check_labels(pod_set.node_selector, f"{path}.node_selector")
         if pod_set.device_locality not in LOCALITIES:
             yield _one_of(f"{path}.device_locality", pod_set.device_locality, LOCALITIES)
-    pods = sum(max(0, pod_set.count) for pod_set in spec.pod_sets)
-    if pods > MOST_PODS:
-        yield _problem("pod_sets", "POD_COUNT", pod_set=spec.name, pods=pods, limit=MOST_PODS)
 
 
-def _counts(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
+def _minima(pod_set: PodSetSpec, path: str) -> Iterator[Problem]:
     count, least = pod_set.count, pod_set.min_count
-    if not 1 <= count <= MOST_PODS:
-        numbers = {"pod_set": pod_set.name, "pods": count, "limit": MOST_PODS}
-        yield _problem(f"{path}.count", "POD_COUNT", **numbers)
     if least is not None and not 1 <= least <= count:
         numbers = {"pod_set": pod_set.name, "minimum": least, "pods": count}
         yield _problem(f"{path}.min_count", "MIN_COUNT_ABOVE_COUNT", **numbers)
@@ -210,7 +215,7 @@ def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
         return
     name = world.cluster_queue_of(spec)
     if name is None:
-        numbers = {"queue": spec.queue, "namespace": spec.namespace}
+        numbers = {"queue": spec.queue, "namespace": spec.namespace, **world.hints}
         yield Diagnostic("QUEUE_NOT_FOUND", subject, "queue", numbers)
         return
     selector = world.doors.cluster_queues[name].namespace_selector

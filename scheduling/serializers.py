@@ -1,5 +1,6 @@
 """How workloads and nodes look in JSON; the schema of what a client may send."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from scheduling.models import (
 )
 from scheduling.selectors.counters import workload_counters
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.life import why_inactive
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 
@@ -179,6 +181,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
         source="gates", child=serializers.CharField(), read_only=True
     )
     checks = CheckStateSerializer(many=True, read_only=True)
+    inactive = serializers.SerializerMethodField()
     members = serializers.SerializerMethodField()
     counters = serializers.SerializerMethodField()
 
@@ -210,6 +213,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "requeues",
             "retries",
             "checks",
+            "inactive",
             "members",
             "counters",
             "warnings",
@@ -247,6 +251,12 @@ class WorkloadSerializer(WorkloadRowSerializer):
         """Return what is reserved for a waiting gang: when it starts, where, what it costs."""
         actor = self.context.get("actor")
         return as_fields(reservation_of(row, actor)) if actor else None
+
+    @extend_schema_field(OpenApiTypes.OBJECT)
+    def get_inactive(self, row: Workload) -> dict[str, str] | None:
+        """Return why it is not tried any more, by which check, in which words, by whom."""
+        found = why_inactive(row)
+        return asdict(found) if found else None
 
     @extend_schema_field(MemberEndSerializer(many=True))
     def get_members(self, row: Workload) -> Any:

@@ -30,7 +30,7 @@ from scheduling.loader import load_platform, load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.node_rules import Pool, check_node
 from scheduling.priorities import check_number
-from scheduling.routes import load_doors
+from scheduling.routes import hints, load_doors
 from scheduling.rules import IMPOSSIBLE, check_workload, resolved, without_answered
 from scheduling.specs import NodeSpec, WorkloadSpec, subject_of
 from scheduling.submitted import audited, columns_of, pod_set_columns
@@ -121,13 +121,15 @@ def within_rights(spec: WorkloadSpec, world: World, actor: Actor) -> World:
         raise Refused(found)
     if not spec.queue and not actor.may_leave_quota:
         raise Refused([Diagnostic("QUEUE_REQUIRED", subject_of(spec), "queue")])
+    if spec.queue and world.cluster_queue_of(spec) is None:
+        world = replace(world, hints=hints(spec.namespace, spec.queue, actor))
     if _may_run(spec, world, actor):
         return world
     if actor.sees_everything or _is_own_door(spec, world, actor):
         numbers = {"queue": spec.queue or spec.namespace}
         raise Refused([Diagnostic("NOT_YOUR_TEAM", subject_of(spec), "queue", numbers)])
     if settings.ACCEPT_IMPOSSIBLE_WORKLOADS:  # what is unknown would be kept as blocked
-        asked = {"queue": spec.queue, "namespace": spec.namespace}
+        asked = {"queue": spec.queue, "namespace": spec.namespace, **world.hints}
         raise Refused([Diagnostic("QUEUE_NOT_FOUND", subject_of(spec), "queue", asked)])
     return replace(world, doors=replace(world.doors, local_queues={}, cluster_queues={}))
 

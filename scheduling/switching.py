@@ -63,7 +63,8 @@ def set_active(uid: UUID | str, active: bool, *, actor: User | None, reason: str
     if active:
         done = lifecycle.transition(row, Status.PENDING, at=now, reason=BY_REQUEST)
     else:
-        done = lifecycle.deactivate(row, BY_REQUEST, at=now)
+        facts = {"message": reason[:500], "by": actor.username if actor else ""}
+        done = lifecycle.deactivate(row, BY_REQUEST, at=now, facts=facts)
     _written(done)
     _note(row, "reactivated" if active else "deactivated", actor, reason)
     return row

@@ -16,7 +16,7 @@ from gpuplatform.common.fields import INT32_MAX, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
 from scheduling.engine.terms import CheckVerdict
-from scheduling.rules import LOCALITIES
+from scheduling.rules import LOCALITIES, check_fields
 from scheduling.specs import (
     MOST_GRACE_S,
     ON_FAILURE,
@@ -51,7 +51,9 @@ def read_workload(body: Any) -> WorkloadSpec:
     fields.close()
     problems = [problem_of(finding) for finding in found if _refuses(finding)]
     if problems:
-        raise Rejected(problems)
+        told = {problem.path for problem in problems}
+        # What could be read is judged as well: whoever sent three mistakes is told of three.
+        raise Rejected([*problems, *(one for one in check_fields(spec) if one.path not in told)])
     return spec
 
 

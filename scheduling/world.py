@@ -24,6 +24,7 @@ class World:
     doors: Doors
     priorities: Mapping[tuple[str, str], int]
     default_priority: int = 0
+    hints: Mapping[str, str] = field(default_factory=dict)  # where the queue is not there
     _known: dict[str, Any] = field(default_factory=dict, compare=False)  # of this snapshot
 
     def remembered(self, name: str, make: Callable[[], Value]) -> Value:

@@ -46,8 +46,10 @@ def save_budget(
 ) -> Budget:
     """Let the budget be so, and measure it; equal to what stands changes nothing.
 
+    ``version`` is the one that was seen: 0 makes a new budget, None takes any that there is.
+
     Raises:
-        Rejected: what it may not be, each with its field.
+        Rejected: what it may not be, each with its field; the name of a new one is taken.
         Stale: it is not the version that was seen.
     """
     row = _saved(spec, actor, reason, version)
@@ -64,9 +66,7 @@ def _saved(spec: BudgetSpec, actor: User, reason: str, version: int | None) -> B
         if problems:
             raise Rejected(problems)
         standing = Budget.objects.select_for_update().filter(name=spec.name).first()
-        if standing and version not in {None, standing.version}:
-            sentence = _("{name} has changed since it was seen.").format(name=spec.name)
-            raise Stale([Problem("version", "stale", sentence)])
+        _check_seen(spec.name, standing, version)
         row = standing or Budget(name=spec.name)
         before, standing_team = _as_json(row) if standing else None, row.team_id
         _take(row, spec, team)
@@ -90,18 +90,33 @@ def _saved(spec: BudgetSpec, actor: User, reason: str, version: int | None) -> B
         return row
 
 
-def delete_budget(name: str, actor: User, reason: str = "") -> bool:
-    """Take a budget away; return whether it was there."""
+def delete_budget(name: str, actor: User, reason: str = "", version: int | None = None) -> bool:
+    """Take a budget away; return whether it was there.
+
+    Raises:
+        Stale: it is not the version that was seen.
+    """
     with transaction.atomic():
         row = Budget.objects.select_for_update().filter(name=name).first()
         if row is None:
             return False
+        _check_seen(name, row, version)
         audit.record(
             actor, "budget.deleted", ("Budget", name), before=_as_json(row), reason=reason
         )
         row.delete()
         _let_try(row, None)
         return True
+
+
+def _check_seen(name: str, standing: Budget | None, version: int | None) -> None:
+    if version is None or version == (standing.version if standing else 0):
+        return
+    if not version:
+        sentence = _("There is a budget called {name} already.").format(name=name)
+        raise Rejected([Problem("name", "name_taken", sentence)])
+    sentence = _("{name} has changed since it was seen.").format(name=name)
+    raise Stale([Problem("version", "stale", sentence)])
 
 
 def _let_try(row: Budget, other_team: int | None) -> None:

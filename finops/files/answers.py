@@ -58,14 +58,16 @@ def file_answer(request: HttpRequest, actor: Actor, asked: Asked) -> HttpRespons
     """Return the file that is asked for; who took it home is noted.
 
     Raises:
-        Http404: no such bill to see, an unknown kind or profile.
-        Rejected: a PDF where the extra is not installed, or of more than one bill.
+        Http404: no such bill to see, an unknown kind.
+        Rejected: a profile that the kind does not have; a PDF where the extra is not installed, or
+            of more than one bill.
     """
     if asked.kind not in KINDS:
         raise Http404
     heads, count = bill_heads(actor, asked.month, asked.scope)
     if not heads and (asked.scope or bill_month(actor, asked.month) is None):
         raise Http404
+    _check_profile(asked)
     status = heads[0].status if heads else NO_BILL
     scope = asked.scope or ("all" if actor.may_see_bills else "own")
     found = Found(heads, count, Named(asked.month, scope, status))
@@ -76,19 +78,27 @@ def file_answer(request: HttpRequest, actor: Actor, asked: Asked) -> HttpRespons
     return answer
 
 
+def _check_profile(asked: Asked) -> None:
+    known = SHAPES.get(asked.kind, ())
+    if not asked.profile or asked.profile in known:
+        return
+    if known:
+        sentence = _("There is no such profile of this file; known are {known}.")
+    else:
+        sentence = _("A file of this kind has no profiles.")
+    said = sentence.format(known=", ".join(known))
+    raise Rejected([Problem("profile", "UNKNOWN_PROFILE", said)])
+
+
 # ---- one function for each kind ----------------------------------------------------------------
 def _csv(request: HttpRequest, asked: Asked, found: Found) -> HttpResponseBase:
-    profile = asked.profile or "machine"
-    if profile not in PROFILES:
-        raise Http404
+    profile = asked.profile or SHAPES["csv"][0]
     pieces = csv_lines(bill_rows(lines_of(found.heads)), profile)
     return _lines(request, found, pieces, found.named.of("csv", profile))
 
 
 def _focus(request: HttpRequest, asked: Asked, found: Found) -> HttpResponseBase:
-    version = asked.profile or VERSIONS[0]
-    if version not in VERSIONS:
-        raise Http404
+    version = asked.profile or SHAPES["focus"][0]
     pieces = focus_lines(lines_of(found.heads), version)
     return _lines(request, found, pieces, found.named.of("csv", f"focus-{version}"))
 
@@ -128,6 +138,9 @@ KINDS: Mapping[str, Callable[[HttpRequest, Asked, Found], HttpResponseBase]] = {
     "zip": _zip,
     "pdf": _pdf,
 }
+
+# The words of ``profile``, by kind; the first is meant where none is given.
+SHAPES: Mapping[str, tuple[str, ...]] = {"csv": tuple(PROFILES), "focus": tuple(VERSIONS)}
 
 
 # ---- sending -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 
 from finops.budget_judging import Unusual, part_of, unusual
 from finops.models import Bill, BillingPeriod, Budget, BudgetState
+from finops.selectors.forecasts import costs_by_day
 from queues.access import Actor
 
 BUDGET_COLUMNS = (
@@ -73,9 +74,7 @@ def unusual_days(actor: Actor) -> Sequence[tuple[str, Unusual]]:
         bills = bills.filter(team__in=actor.bill_team_ids)
     amounts: dict[str, dict[date, Decimal]] = {}
     for bill in bills.select_related("team"):
-        days, by_day = amounts.setdefault(str(bill.team), {}), bill.by_day
-        for day, kinds in by_day.items():
-            days[date.fromisoformat(day)] = sum(map(Decimal, kinds.values()), Decimal(0))
+        amounts.setdefault(str(bill.team), {}).update(costs_by_day(bill.by_day))
     running = months[0].name if months else ""
     found = [
         (team, seen)

@@ -14,6 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from finops.budget_judging import WEEKDAYS_FROM, forecast
+from finops.corrections import KIND as ADJUSTMENT
 from finops.models import Bill, BillingPeriod
 from finops.selectors.bills import CENTRAL, BillView
 from gpuplatform.common import clock
@@ -46,16 +47,23 @@ class MonthEnd:
 def days_of_accounts() -> dict[str, dict[date, Decimal]]:
     """Return what each account cost by day, as the bills of the last three months have it.
 
-    Teams by name, and the central account.
+    Teams by name, and the central account. Adjustments correct other months: no day cost them.
     """
     months = BillingPeriod.objects.order_by("-name").values("pk")[:LOOKED_AT]
     found: dict[str, dict[date, Decimal]] = defaultdict(dict)
     bills = Bill.objects.filter(period__in=months)
     for name, by_day in bills.values_list("team__name", "by_day"):
-        for day, kinds in by_day.items():
-            amount = sum(map(Decimal, kinds.values()), NOTHING)
-            found[name or CENTRAL][date.fromisoformat(day)] = amount
+        found[name or CENTRAL] |= costs_by_day(by_day)
     return found
+
+
+def costs_by_day(by_day: Mapping[str, Mapping[str, str]]) -> dict[date, Decimal]:
+    """Return what each day of a bill cost, without what was adjusted on it."""
+    costs = {
+        day: [Decimal(amount) for kind, amount in kinds.items() if kind != ADJUSTMENT]
+        for day, kinds in by_day.items()
+    }
+    return {date.fromisoformat(day): sum(parts, NOTHING) for day, parts in costs.items() if parts}
 
 
 def month_end(views: Sequence[BillView], days: Days | None = None) -> MonthEnd | None:
@@ -71,12 +79,20 @@ def month_end(views: Sequence[BillView], days: Days | None = None) -> MonthEnd |
         for day, amount in seen.get(view.scope, {}).items():
             together[day] += amount
     spent = sum((view.total for view in views), NOTHING)
+    once = sum((_adjusted(view) for view in views), NOTHING)
     made = min(period.rebuilt_at or clock.now(), clock.now())
-    found = forecast(spent, (period.starts_at, period.ends_at), made, together)
+    found = forecast(spent - once, (period.starts_at, period.ends_at), made, together)
     if found is None:
         return None
     assumption = "weekdays" if len(together) >= WEEKDAYS_FROM else "pace"
-    return MonthEnd(rounded(found.expected), rounded(found.low), rounded(found.high), assumption)
+    expected, low, high = found.expected + once, found.low + once, found.high + once
+    return MonthEnd(rounded(expected), rounded(low), rounded(high), assumption)
+
+
+def _adjusted(view: BillView) -> Decimal:
+    """Return the adjustments of a bill: they come once, and the month does not go on like them."""
+    days = view.bill.by_day.values()
+    return sum((Decimal(kinds.get(ADJUSTMENT, 0)) for kinds in days), NOTHING)
 
 
 def month_end_json(found: MonthEnd | None) -> dict[str, Any] | None:

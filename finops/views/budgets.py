@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from finops.budget_forms import BudgetForm
+from finops.budget_forms import BudgetEndForm, BudgetForm
 from finops.budgets.limits import compared_limits
 from finops.budgets.saving import delete_budget, save_budget
 from finops.forms import add_problems
@@ -17,7 +17,7 @@ from finops.models import Budget
 from finops.selectors.budgets import BUDGET_COLUMNS, budget_cells, budget_rows, unusual_days
 from finops.views.bills import bill_reader
 from gpuplatform.common.pages import rows_response, wanted_format
-from gpuplatform.common.problems import Rejected
+from gpuplatform.common.problems import Rejected, Stale
 from queues.access import actor_of, require
 from queues.models import User
 
@@ -54,7 +54,8 @@ def budget_edit(request: HttpRequest, name: str = "") -> HttpResponse:
         user = actor_of(request).user
         assert isinstance(user, User), "require() let somebody in"
         try:
-            row = save_budget(form.spec(), user, form.cleaned_data["reason"], form.version())
+            seen = form.version() if standing else 0
+            row = save_budget(form.spec(), user, form.cleaned_data["reason"], seen)
         except Rejected as refusal:
             add_problems(form, refusal.problems)
         else:
@@ -71,7 +72,16 @@ def budget_delete(request: HttpRequest, name: str) -> HttpResponse:
     """Take a budget away."""
     user = actor_of(request).user
     assert isinstance(user, User), "require() let somebody in"
-    if not delete_budget(name, user, request.POST.get("reason", "")[:500]):
-        raise Http404
+    form = BudgetEndForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Say why, in at most 500 characters."))
+        return redirect("budget-edit", name)
+    said = form.cleaned_data
+    try:
+        if not delete_budget(name, user, said["reason"], said["seen"]):
+            raise Http404
+    except Stale as refusal:
+        messages.error(request, " ".join(one.message for one in refusal.problems))
+        return redirect("budget-edit", name)
     messages.success(request, _("{name} is taken away.").format(name=name))
     return redirect("budgets")

@@ -95,7 +95,8 @@ def _edit(request: HttpRequest, form: SourceForm) -> HttpResponse:
             if form.standing is None and Source.objects.filter(name=spec.name).exists():
                 form.add_error("name", _("There is a source of that name."))
             else:
-                source = configuring.save_source(spec, actor_of(request).user, reason=reason)
+                user, seen = actor_of(request).user, form.version()
+                source = configuring.save_source(spec, user, reason=reason, if_version=seen)
                 messages.success(request, _("{name} is saved.").format(name=source.name))
                 return redirect("source", source.name)
         except Rejected as refusal:

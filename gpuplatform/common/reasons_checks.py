@@ -90,8 +90,21 @@ WORKLOADS: dict[str, Reason] = {
     ),
     "QUEUE_NOT_FOUND": Reason(
         ERROR,
-        _("The queue {queue} does not exist in namespace {namespace}."),
+        _("The queue {queue} does not exist in namespace {namespace}; did you mean {nearest}?"),
         _("Name a queue that exists; queues are made by platform admins."),
+        _("The queue {queue} does not exist in namespace {namespace}."),
+    ),
+    "QUEUE_NOT_FOUND:closed": Reason(
+        ERROR,
+        _("Work cannot name the cluster queue {queue} directly; did you mean {nearest}?"),
+        _("Name a local queue of the workload's namespace."),
+        _("Work cannot name the cluster queue {queue} directly."),
+    ),
+    "QUEUE_NOT_FOUND:cluster_queue": Reason(
+        ERROR,
+        _("There is no cluster queue {queue}; did you mean {nearest}?"),
+        _("Name a queue that exists; queues are made by platform admins."),
+        _("There is no cluster queue {queue}."),
     ),
     "QUEUE_CANNOT_ADMIT": Reason(
         WARNING, _("The queue {queue} admits nothing now ({cause}); the workload waits in it.")

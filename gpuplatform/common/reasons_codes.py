@@ -94,6 +94,7 @@ RULES: dict[str, Reason] = _all(
         "SHARED_COST_OVERLAPS": _("Another shared cost of this name is in force at that time."),
         "TOO_LONG": _("The text is too long."),
         "TOO_PRECISE": _("The number has too many decimals."),
+        "UNKNOWN_PROFILE": _("A file of this kind has no such profile."),
         "WINDOW_BACKWARDS": _("The end comes before the start."),
     }
 )

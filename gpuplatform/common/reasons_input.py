@@ -30,8 +30,9 @@ UNREADABLE: dict[str, Reason] = {
     "BAD_NUMBER": Reason(ERROR, _("{value} is too large for a number.")),
     "UNKNOWN_KIND": Reason(
         ERROR,
-        _("Objects of kind {kind} ({api_version}) are not read here."),
+        _("Objects of kind {kind} ({api_version}) are not read here; did you mean {nearest}?"),
         _("The documentation lists the kinds that are read."),
+        _("Objects of kind {kind} ({api_version}) are not read here."),
     ),
     "BAD_TYPE": Reason(ERROR, _("{path} must be {expected}, and is {found}.")),
     "REQUIRED": Reason(ERROR, _("{path} is missing.")),

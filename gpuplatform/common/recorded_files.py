@@ -29,6 +29,16 @@ def read_bytes(file: Path) -> bytes:
     return content
 
 
+def read_text(file: Path) -> str:
+    """Return the text of a file, unpacked. Raises CommandError with its name and line."""
+    content = read_bytes(file)
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise CommandError(f"{file}: line {line}: not UTF-8 text") from error
+
+
 def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object's members. Raises ValueError where a name stands twice in it.
 

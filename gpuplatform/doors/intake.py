@@ -12,9 +12,10 @@ from finops.price_lists import read_price_list
 from finops.specs import PriceSpec
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import UNREADABLE
+from gpuplatform.common.likeness import nearest_name
 from gpuplatform.common.manifests import Document, load_documents
 from gpuplatform.common.problems import Rejected
-from queues.manifests import reader_for
+from queues.manifests import READERS, reader_for
 from queues.manifests.own import VERSION as OWN
 from queues.manifests.volcano import parents_of, read_queue
 from queues.specs import (
@@ -123,10 +124,21 @@ def _read_prices(document: Document) -> Item:
         prices, kind = read_opencost(body), OPENCOST
     else:
         numbers = {"kind": document.kind or "?", "api_version": document.api_version or "?"}
+        numbers |= _nearest_kind(document.kind)
         unknown = Diagnostic("UNKNOWN_KIND", document.subject, "kind", numbers)
         return Item(document, document.kind, [], [unknown])
     named = replace(document, kind=kind, name=kind)
     return Item(named, kind, list(prices.specs), list(prices.diagnostics))
+
+
+def _nearest_kind(kind: str) -> dict[str, str]:
+    """Return the kind that was meant, with its API group: that may be what is wrong."""
+    groups: dict[str, list[str]] = {}
+    own = (OWN.rpartition("/")[0], PRICE_LIST)
+    for group, name in sorted({*READERS, *work.READERS, *work.POD_GROUPS, own}):
+        groups.setdefault(name, []).append(group or "v1")
+    nearest = nearest_name(kind, groups) if kind else ""
+    return {"nearest": f"{nearest} ({', '.join(groups[nearest])})"} if nearest else {}
 
 
 def _refuse_unreadable(items: list[Item]) -> None:

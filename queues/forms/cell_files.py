@@ -1,7 +1,5 @@
 """The quota table of many queues as a CSV file; what comes back unchanged is no edit."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +9,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import reasons
+from gpuplatform.common.csvs import BadCsvError, csv_rows
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.quantities import NotWholeError, parse_quantity
 from queues.forms.quotas import limit_text
@@ -68,9 +67,9 @@ def read_cells(file: Any) -> CellFile:
     problems: list[Problem] = []
     cells = tuple(_cell(number, row, problems) for number, row in enumerate(rows))
     versions = {
-        cell.queue: int(row["version"])
+        cell.queue: int(version)
         for cell, row in zip(cells, rows, strict=True)
-        if (row.get("version") or "").isdecimal()
+        if (version := row.get("version") or "").isdecimal()
     }
     if problems:
         raise Rejected(problems)
@@ -88,10 +87,10 @@ def _text(file: Any) -> str:
     return text
 
 
-def _rows(text: str) -> list[dict[str, str]]:
+def _rows(text: str) -> list[dict[str, str | None]]:
     try:
-        rows = list(csv.DictReader(io.StringIO(text)))
-    except csv.Error as error:
+        rows = csv_rows(text)
+    except BadCsvError as error:
         raise _refused("BAD_SYNTAX", {"line": 1, "problem": str(error)}) from error
     lacking = NEEDED - set(rows[0] if rows else {})
     if lacking or len(rows) > MOST_ROWS:
@@ -105,7 +104,7 @@ def _refused(code: str, numbers: Mapping[str, str | int]) -> Rejected:
     return Rejected([Problem("file", code, reasons.sentence(code, numbers), numbers)])
 
 
-def _cell(number: int, row: Mapping[str, str], problems: list[Problem]) -> CellSpec:
+def _cell(number: int, row: Mapping[str, str | None], problems: list[Problem]) -> CellSpec:
     names = {name: str(row.get(name) or "").strip() for name in COLUMNS}
     amounts = {
         name: _amount(f"cells[{number}].{name}", names["resource"], names[name], problems)

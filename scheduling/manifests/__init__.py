@@ -16,7 +16,7 @@ from scheduling.manifests.training import READERS as TRAINING
 from scheduling.manifests.volcano import read_pod_group, read_volcano_job
 from scheduling.specs import WorkloadSpec
 
-__all__ = ["READERS", "Part", "read", "reads"]
+__all__ = ["POD_GROUPS", "READERS", "Part", "read", "reads"]
 
 POD_GROUPS = (("scheduling.volcano.sh", "PodGroup"), ("scheduling.x-k8s.io", "PodGroup"))
 READERS: dict[tuple[str, str], Callable[[Part], None]] = {

@@ -102,10 +102,15 @@ class CapacityInterval(Interval):
 
 
 class QuotaInterval(Interval):
-    """What one queue was promised of one flavor and resource."""
+    """What one queue was promised of one flavor and resource, and in which tree.
+
+    ``root`` is the topmost cohort above it then: lenders are looked for below it, whatever became
+    of the tree since.
+    """
 
     cluster_queue = NameField()
     cohort = NameField(blank=True)
+    root = NameField(blank=True)
     flavor = NameField()
     resource = models.CharField(max_length=317)
     nominal = models.PositiveBigIntegerField()

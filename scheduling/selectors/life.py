@@ -32,6 +32,21 @@ class CheckLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Inactive:
+    """Why work is not tried any more: of a check its name, who answered for it, and the words.
+
+    ``by`` "": nobody; a kind of check that answers by itself, or a rule.
+    """
+
+    code: str
+    sentence: str
+    next_step: str
+    check: str
+    message: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Life:
     """What the page of a workload tells of its life. ``ready_until``: its pods have so long."""
 
@@ -45,13 +60,13 @@ class Life:
     saved_at: datetime | None
     ready_until: datetime | None
     runs_until: datetime | None
-    inactive_sentence: str
+    inactive: Inactive | None
 
     @property
     def tells(self) -> bool:
         """Return whether there is anything to tell."""
         told = (self.checks, self.gates, self.ends, self.retries, self.requeues)
-        more = (self.saved_at, self.ready_until, self.runs_until, self.inactive_sentence)
+        more = (self.saved_at, self.ready_until, self.runs_until, self.inactive)
         return any(told) or any(more)
 
     @property
@@ -63,11 +78,14 @@ class Life:
 def life_of(workload: Any, admission: Admission | None, actor: Actor) -> Life:
     """Return what happens to a workload. 2 queries where it has checks, 1 where members ended."""
     states = list(workload.checks.all())
+    is_off = workload.status == Status.INACTIVE
+    reserved = bool(admission and admission.is_reserved)
     stands = admission is not None and admission.evicted_at is None
     stands = stands and workload.status != Status.FINISHED
     ends = MemberEnd.objects.filter(admission=admission).order_by("-at", "-id")
     return Life(
-        checks=_lines(states, actor, reserved=bool(admission and admission.is_reserved)),
+        # Nobody is asked about work that is not tried: who comes back is asked anew.
+        checks=[] if is_off else _lines(states, actor, reserved=reserved),
         gates=workload.gates,
         ends=list(ends[:SHOWN]) if admission and _lost_members(workload) else [],
         attempt=admission.attempt if admission else 1,
@@ -77,7 +95,7 @@ def life_of(workload: Any, admission: Admission | None, actor: Actor) -> Life:
         saved_at=workload.last_checkpoint_at if stands else None,
         ready_until=_ready_until(workload, admission) if admission and stands else None,
         runs_until=_runs_until(workload) if stands else None,
-        inactive_sentence=_inactive(workload),
+        inactive=why_inactive(workload),
     )
 
 
@@ -123,9 +141,18 @@ def _runs_until(workload: Workload) -> datetime | None:
     return workload.admitted_at + timedelta(seconds=left)
 
 
-def _inactive(workload: Any) -> str:
-    """Return why it is inactive, with the numbers that were told then."""
+def why_inactive(workload: Any) -> Inactive | None:
+    """Return why it is inactive, with what was told then; its events are read already."""
     if workload.status != Status.INACTIVE:
-        return ""
-    told = (e.facts for e in workload.events.all() if e.kind == "deactivated")
-    return reasons.sentence(workload.inactive_reason or "Deactivated", next(told, {}))
+        return None
+    code = workload.inactive_reason or "Deactivated"
+    told = [e for e in workload.events.all() if e.kind == "deactivated"]
+    facts = max(told, key=lambda event: (event.at, event.pk)).facts if told else {}
+    return Inactive(
+        code=code,
+        sentence=reasons.sentence(code, facts),
+        next_step=reasons.next_step(code, facts),
+        check=str(facts.get("check", "")),
+        message=str(facts.get("message", "")),
+        by=str(facts.get("by", "")),
+    )

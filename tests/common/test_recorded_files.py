@@ -3,10 +3,10 @@
 import gzip
 
 import pytest
-from django.core.management import CommandError
+from django.core.management import CommandError, call_command
 
 from gpuplatform.common import recorded_files
-from gpuplatform.common.recorded_files import read_bytes, write_text
+from gpuplatform.common.recorded_files import read_bytes, read_text, write_text
 
 
 def test_plain_and_gzip_read_the_same(tmp_path):
@@ -42,3 +42,26 @@ def test_a_missing_file_and_a_place_that_cannot_be_written_are_named(tmp_path):
         read_bytes(tmp_path / "nowhere")
     with pytest.raises(CommandError, match=r"no/out"):
         write_text(tmp_path / "no" / "out", "x")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_text_of_another_encoding_is_named_with_its_line(tmp_path, packed):
+    file, content = tmp_path / "trace.csv", "name,gpus\nniño,1\n"
+    for encoding in ("utf-8", "latin-1"):
+        said = content.encode(encoding)
+        file.write_bytes(gzip.compress(said) if packed else said)
+        if encoding == "utf-8":
+            assert read_text(file) == content
+    with pytest.raises(CommandError, match=r"trace\.csv: line 2: not UTF-8 text"):
+        read_text(file)
+
+
+@pytest.mark.parametrize("bad", ["trace", "cluster"])
+def test_a_replay_names_which_of_its_files_is_no_text(tmp_path, bad):
+    files = {name: tmp_path / f"{name}.json" for name in ("trace", "cluster")}
+    cluster = '{"nodes": 1, "gpus_per_node": 4, "nominal_gpus": {"a": 4}}'
+    files["cluster"].write_text(cluster, encoding="utf-8")
+    files["trace"].write_text("[]", encoding="utf-8")
+    files[bad].write_bytes(b'{"name": "ni\xf1o"}')
+    with pytest.raises(CommandError, match=rf"{bad}\.json: line 1: not UTF-8 text"):
+        call_command("replay", str(files["trace"]), "--cluster", str(files["cluster"]))

@@ -126,6 +126,29 @@ def test_a_bad_workload_is_refused_with_pointer_and_code(  # noqa: PLR0917
     assert rows() == before
 
 
+@pytest.mark.parametrize(
+    ("count", "amount", "codes"),
+    [
+        (0, "1.5", ("POD_COUNT", "BAD_QUANTITY")),
+        ("two", "9Zi", ("BAD_TYPE", "BAD_QUANTITY")),
+        (-3, -1, ("NEGATIVE", "NEGATIVE")),
+        (0, "x", ("POD_COUNT", "BAD_QUANTITY")),
+    ],
+)
+def test_several_mistakes_are_all_told_at_once_each_with_its_pointer(
+    lea: Any, send: Any, count: Any, amount: Any, codes: tuple[str, str]
+) -> None:
+    sent = pods(count=count, requests={GPU: amount}, min_count=2)
+    answer = send(lea, "POST", WORKLOADS, {**sent, "name": "Not A Name", "labels": {"a b": "c"}})
+    found = {(error["pointer"], error["code"]) for error in answer.json()["errors"]}
+    assert found == {
+        ("/name", "bad_name"),
+        ("/labels/a b", "bad_label_key"),
+        ("/pod_sets/0/count", codes[0]),
+        ("/pod_sets/0/requests/nvidia.com~1gpu", codes[1]),
+    }
+
+
 BAD_BODIES: list[tuple[str | bytes, int]] = [
     ('{"name": ', 400),
     ('{"name": NaN}', 400),

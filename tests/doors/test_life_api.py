@@ -38,6 +38,7 @@ def test_a_gate_is_opened_and_a_workload_is_switched_off_and_on(lea, send, submi
     assert opened["admission_gates"] == []
     off = send(lea, "PATCH", submitted, {"active": False, "reason": "broken image"}).json()
     assert (off["status"], off["inactive_reason"]) == ("inactive", "UserRequest")
+    assert (off["inactive"]["by"], off["inactive"]["message"]) == ("lea", "broken image")
     on = send(lea, "PATCH", submitted, {"active": True}).json()
     assert (on["status"], on["inactive_reason"]) == ("pending", "")
 
@@ -75,6 +76,32 @@ def test_an_admin_makes_a_check_and_answers_it(ada, lea, send, only_gpus):
     assert (said.json()["state"], said.json()["by"]) == ("Ready", "ada")
     reconcile()
     assert send(lea, "GET", where).json()["status"] == "admitted"
+
+
+def test_who_is_rejected_is_told_by_which_check_by_whom_and_in_which_words(
+    ada, lea, send, only_gpus, signed_in
+):
+    send(ada, "PUT", f"{CHECKS}approval/", {"kind": "manual", "queues": ["*"]})
+    where = send(lea, "POST", PATH, only_gpus)["Location"]
+    assert send(lea, "GET", where).json()["inactive"] is None
+    run_cycle()
+    said = {"state": "Rejected", "message": "no budget left this quarter"}
+    send(ada, "POST", f"{where}checks/approval/", said)
+    reconcile()
+    row = send(lea, "GET", where).json()
+    assert row["inactive"] == {
+        "code": "AdmissionCheckRejected",
+        "sentence": "The check approval has rejected it.",
+        "next_step": "Reactivate it once the cause is gone.",
+        "check": "approval",
+        "message": "no budget left this quarter",
+        "by": "ada",
+    }
+    page = signed_in(lea).get(f"/workloads/{row['uid']}/").text
+    life = page[page.index('id="h-life"') : page.index("</dl>", page.index('id="h-life"'))]
+    for words in ("The check approval has rejected it.", "no budget left this quarter", "by ada"):
+        assert words in life
+    assert "Pending" not in page[page.index('id="h-life"') :].split("</section>")[0]
 
 
 @pytest.mark.parametrize(

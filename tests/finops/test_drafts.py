@@ -62,15 +62,25 @@ def test_loans_of_a_bill_are_exact_parts_where_metering_takes_whole_gpus(teams):
 
 
 def test_queues_lend_to_each_other_up_to_the_common_root(teams):
-    top = Cohort.objects.create(name="top")
-    for name in ("left", "right"):
-        Cohort.objects.create(name=name, parent=top)
-    QuotaInterval.objects.filter(cluster_queue="cq-datos").update(cohort="left")
-    QuotaInterval.objects.exclude(cluster_queue="cq-datos").update(cohort="right")
+    of_datos = QuotaInterval.objects.filter(cluster_queue="cq-datos")
+    of_datos.update(cohort="left", root="top")
+    QuotaInterval.objects.exclude(cluster_queue="cq-datos").update(cohort="right", root="top")
     assert {quota.cohort for quota in month().facts.quotas} == {"top"}
     assert hours()["datos", "gpu_borrowed", "cq-ia"] == 270
-    Cohort.objects.update(parent=None)
+    Cohort.objects.create(name="left")  # the tree of today, below no other
+    assert hours()["datos", "gpu_borrowed", "cq-ia"] == 270
+    of_datos.update(root="left")
     assert hours()["datos", "gpu_borrowed", ""] == 540
+
+
+def test_a_cohort_that_lent_of_its_own_is_named_after_it_is_gone(teams):
+    QuotaInterval.objects.exclude(cluster_queue="cq-datos").update(lending_limit=0)
+    UsageInterval.objects.filter(team=teams["datos"], lender="cq-ia").update(lender="pool")
+    UsageInterval.objects.filter(team=teams["datos"], lender="cq-plataforma").update(lender="pool")
+    cohort = Cohort.objects.create(name="pool")
+    assert hours()["datos", "gpu_borrowed", "pool"] == 540
+    cohort.delete()
+    assert hours()["datos", "gpu_borrowed", "pool"] == 540
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,20 @@ def test_a_file_that_no_clock_or_column_can_hold_is_refused(june, fin, signed_in
     assert not Mapping.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        (b"kind,value,team,value\nqueue,a,ia,b\n", "the column value stands twice in the head"),
+        (b"kind,value,team\nqueue,a,ia,b\n", "line 2 has more cells than the head"),
+    ],
+)
+def test_a_file_of_which_cells_would_be_lost_is_refused(june, fin, signed_in, file, words):
+    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no"}
+    refused = signed_in(fin).post("/mappings/import/", body)
+    assert (refused.status_code, words in refused.text) == (422, True)
+    assert not Mapping.objects.exists()
+
+
 def test_rest_sets_ends_and_lists(june, fin, lea, token_of, client):
     bearer = {"Authorization": token_of(fin, "cost:close", "cost:read")}
     body = {"kind": "queue", "value": "cq-datos", "team": "datos"}

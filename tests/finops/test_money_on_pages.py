@@ -9,8 +9,10 @@ import pytest
 import time_machine
 
 from finops import billing, version
+from finops.closing.adjusting import AdjustmentSpec, adjust
 from finops.finding_words import finding_sentence, subject_words
 from finops.models import Bill, BillLine, Finding, Price
+from finops.selectors.forecasts import days_of_accounts
 from finops.selectors.groups import CostQuery, cost_by_group
 from queues.access import Actor
 from queues.models import Cohort
@@ -120,6 +122,19 @@ def test_a_running_bill_says_what_the_month_will_come_to_by_the_rule_of_budgets(
     with time_machine.travel(AFTER, tick=False):
         rebuilt()
         assert signed_in(lea).get("/bills/2026-06/datos/?format=json").json()["month_end"] is None
+
+
+def test_an_adjustment_comes_once_in_a_forecast_and_makes_no_day_unusual(june, fin, signed_in):
+    UsageInterval.objects.filter(workload__team=june["datos"]).update(ended_at=None)
+    with time_machine.travel(rows.JUNE + timedelta(days=10), tick=False):
+        rebuilt(now=rows.JUNE + timedelta(days=10))
+        before = days_of_accounts()
+        adjust("2026-06", AdjustmentSpec("datos", Decimal(-500), "a node was down in May"), fin)
+        answer = signed_in(fin).get("/bills/2026-06/datos/?format=json").json()
+        assert Decimal(answer["total"]) == Decimal("844.00")
+        assert answer["month_end"]["expected"] == "3532.00"  # 4032 and the 500, once
+        assert (answer["month_end"]["low"], answer["month_end"]["high"]) == ("3532.00", "3532.00")
+        assert days_of_accounts() == before
 
 
 def test_yesterday_costs_tomorrow_what_it_cost_today(june):

@@ -212,7 +212,8 @@ FLAVOR = {
     "policy": "spread",
 }
 AT = "http://localhost:9"  # where nobody answers
-ANY_VERSION = {"If-Match": "*"}
+ANY_VERSION = {"If-Match": "*"}  # for admins
+FIRST_VERSION = {"If-Match": '"v1"'}
 PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
 
 WRITES = (
@@ -371,7 +372,7 @@ WRITES = (
     page(
         "budgets/<name>/delete/",
         "login 403 403 403 ok 403 ok",
-        {"reason": REASON},
+        {"reason": REASON, "seen": "1"},
         f"/budgets/{BUDGET}/delete/",
     ),
     page(
@@ -623,6 +624,7 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"scope": "team", "subject": "datos", "measure": "money", "limit": "5.00"},
         path=f"/api/v1/budgets/{BUDGET}/",
+        headers=FIRST_VERSION,
     ),
     rest("POST", "litellm-limits/", REST_NO_GATEWAY, {}),
     rest(
@@ -652,6 +654,7 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         "",
         path=f"/api/v1/budgets/{BUDGET}/",
+        headers=FIRST_VERSION,
     ),
     rest(
         "PATCH",

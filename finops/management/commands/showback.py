@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from finops.allocation.facts import IdlePolicy
 from finops.recorded_months import BadTableError, read_month, showback, table_of
-from gpuplatform.common.recorded_files import read_bytes
+from gpuplatform.common.recorded_files import read_text
 
 
 class Command(BaseCommand):
@@ -38,20 +38,13 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Read both tables, bill the month, print it."""
-        hourly, quotas = _text(options["hourly"]), _text(options["quotas"])
+        hourly, quotas = read_text(options["hourly"]), read_text(options["quotas"])
         try:
             month = read_month(hourly, quotas, options["first"])
         except BadTableError as error:
             raise CommandError(str(error)) from error
         found = showback(month, options["price"], cast("IdlePolicy", options["idle"]))
         self.stdout.write(table_of(found, options["currency"]))
-
-
-def _text(file: Path) -> str:
-    try:
-        return read_bytes(file).decode()
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{file}: not UTF-8") from error
 
 
 def _day(text: str) -> date:

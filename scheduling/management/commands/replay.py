@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gpuplatform.common.recorded_files import read_bytes, write_text
+from gpuplatform.common.recorded_files import read_text, write_text
 from scheduling.engine.profile import Profile
 from scheduling.engine.snapshot import Snapshot
 from scheduling.replay.figures import Figures, figures_of
@@ -102,10 +102,10 @@ class Command(BaseCommand):
 def _read(cluster: Path, rows: Path) -> tuple[Snapshot, Trace]:
     """Read both files. Raises CommandError with every problem by line and field."""
     try:
-        site = read_site(str(cluster), read_bytes(cluster).decode("utf-8"))
+        site = read_site(str(cluster), read_text(cluster))
         name = str(rows).removesuffix(".gz")
-        trace = read_trace(name, read_bytes(rows).decode("utf-8"), node_gpus(site))
-    except (BadFile, UnicodeDecodeError) as error:
+        trace = read_trace(name, read_text(rows), node_gpus(site))
+    except BadFile as error:
         raise CommandError(str(error)) from error
     missing = missing_queues(site, trace)
     if missing:

@@ -11,7 +11,7 @@ from finops.budgets.measuring import measure_budgets
 from finops.budgets.saving import BudgetSpec, delete_budget, save_budget
 from finops.models import Budget, BudgetState
 from gpuplatform.common.models import AuditEntry
-from gpuplatform.common.problems import Rejected
+from gpuplatform.common.problems import Rejected, Stale
 from scheduling.models import AdmissionCheck, Workload
 from tests.finops import rows
 
@@ -110,7 +110,14 @@ def test_an_edit_is_audited_and_a_stale_one_refused(fin):
     assert save_budget(spec(limit=Decimal(3000)), fin).version == 2, "nothing changed"
     with pytest.raises(Rejected):
         save_budget(spec(limit=Decimal(1)), fin, version=1)
-    assert delete_budget("june", fin, "closed down")
+    with pytest.raises(Rejected) as taken:
+        save_budget(spec(limit=Decimal(1)), fin, version=0)
+    assert [problem.code for problem in taken.value.problems] == ["name_taken"]
+    with pytest.raises(Stale):
+        save_budget(spec("nowhere"), fin, version=3)
+    with pytest.raises(Stale):
+        delete_budget("june", fin, version=1)
+    assert delete_budget("june", fin, "closed down", version=2)
     assert not delete_budget("june", fin)
     actions = AuditEntry.objects.order_by("id").values_list("action", flat=True)
     assert list(actions) == ["budget.created", "budget.updated", "budget.deleted"]

@@ -197,14 +197,35 @@ def test_a_lead_takes_home_the_own_bill_and_it_is_noted(closed, lea, signed_in, 
 @pytest.mark.parametrize(
     "path",
     [
-        f"{MONTH}?format=csv&profile=lotus",
-        f"{MONTH}?format=focus&profile=0.5",
         f"/api/v1/bills/{JUNE}/files/exe/",
         "/api/v1/bills/2026-99/files/csv/",
     ],
 )
 def test_what_is_not_written_here_is_not_found(closed, fin, signed_in, path):
     assert signed_in(fin).get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("csv", "known are machine, excel-es, excel-de."),
+        ("focus", "known are 1.2, 1.4."),
+        ("xlsx", "A file of this kind has no profiles."),
+        ("zip", "A file of this kind has no profiles."),
+        ("manifest", "A file of this kind has no profiles."),
+        ("pdf", "A file of this kind has no profiles."),
+    ],
+)
+def test_a_profile_that_a_file_does_not_have_is_refused_by_name(
+    closed, fin, signed_in, kind, words
+):
+    browser = signed_in(fin)
+    rest = f"/api/v1/bills/{JUNE}/files/{kind}/?profile=zz"
+    for path in (rest, f"{OWN}?format={kind}&profile=zz"):
+        refused = browser.get(path)
+        assert (refused.status_code, words in refused.text) == (422, True)
+    assert browser.get(rest).json()["errors"][0]["pointer"] == "/profile"
+    assert not AuditEntry.objects.filter(action="bill.exported").exists()
 
 
 # ---- PDF ---------------------------------------------------------------------------------------

@@ -198,6 +198,11 @@ def test_the_form_saves_what_the_rules_allow_and_says_what_they_refuse(here, sig
     assert (source.currency, source.time_zone) == ("EUR", "UTC")
     again = browser.post("/sources/new/?kind=opencost", typed | {"url": here})
     assert "There is a source of that name" in again.content.decode()
+    change = typed | {"url": here, "currency": "usd", "seen": "1"}
+    assert browser.post("/sources/oc/edit/", change).status_code == 302
+    stale = browser.post("/sources/oc/edit/", change | {"currency": "gbp"})
+    assert "Somebody changed it since you saw it" in stale.content.decode()
+    assert Source.objects.get().currency == "USD"
 
 
 def test_rest_answers_days_and_takes_a_load(oc, week, client, token_of, fin):

@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from queues.models import ClusterQueue, FlavorQuota
+from queues.services import save_cohort
+from queues.specs import CohortSpec
 from scheduling import lifecycle
 from scheduling.cycle import run_cycle
 from scheduling.engine.machines import GPU
@@ -67,6 +69,25 @@ def test_an_edited_quota_turns_own_use_into_a_loan_at_the_instant_of_the_edit(cl
         (2, NOON, edited),
         (1, edited, None),
     ]
+
+
+def test_a_cohort_that_comes_below_another_begins_a_new_promise_and_leaves_the_old_one(clock):
+    nodes(1)
+    queue("datos", 2, cohort="llm")
+    run_cycle()
+    clock.shift(10 * MINUTE)
+    save_cohort(CohortSpec("all"), actor=None)
+    save_cohort(CohortSpec("llm", parent="all"), actor=None)
+    clock.shift(MINUTE)
+    run_cycle()
+    rows = QuotaInterval.objects.order_by("started_at")
+    assert [(r.cohort, r.root, r.started_at, r.ended_at) for r in rows] == [
+        ("llm", "llm", NOON, NOON + 10 * MINUTE),
+        ("llm", "all", NOON + 10 * MINUTE, None),
+    ]
+    clock.shift(MINUTE)
+    run_cycle()
+    assert rows.count() == 2
 
 
 def test_what_was_metered_past_an_end_that_nobody_had_noticed_is_taken_back(clock):
