@@ -29,6 +29,7 @@ app.conf.beat_schedule = {
     "replays": {"task": "finops.replay_quotas", "schedule": 60.0},
     "close_up": {"task": "finops.close_up", "schedule": 6 * 3600.0},
     "seals": {"task": "common.seal_audit", "schedule": 60.0},
+    "sessions": {"task": "common.forget_sessions", "schedule": 6 * 3600.0},
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
 app.conf.task_routes = {
