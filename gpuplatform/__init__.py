@@ -2,3 +2,5 @@
 
 It imports nothing: the client starts without Django. ``gpuplatform.common`` loads Celery.
 """
+
+__version__ = "0.1.0"  # as in pyproject.toml

@@ -28,6 +28,8 @@ app.conf.beat_schedule = {
     "loans": {"task": "queues.end_loans", "schedule": 60.0},
     "replays": {"task": "finops.replay_quotas", "schedule": 60.0},
     "close_up": {"task": "finops.close_up", "schedule": 6 * 3600.0},
+    "seals": {"task": "common.seal_audit", "schedule": 60.0},
+    "sessions": {"task": "common.forget_sessions", "schedule": 6 * 3600.0},
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
 app.conf.task_routes = {
@@ -36,6 +38,7 @@ app.conf.task_routes = {
     "finops.*": {"queue": "cost"},
     "doors.*": {"queue": "cost"},
     "queues.*": {"queue": "cost"},
+    "common.*": {"queue": "cost"},
 }
 
 

@@ -38,12 +38,13 @@ class AuditSerializer(serializers.ModelSerializer[AuditEntry]):
 
     actor = serializers.CharField(source="actor_name")
     kind = serializers.CharField(source="subject_kind")
+    sealed = serializers.BooleanField(help_text="Whether the chain of the trail vouches for it.")
 
     class Meta:
         model = AuditEntry
         fields = (
             *("id", "at", "actor", "action", "kind", "subject", "team", "reason"),
-            *("before", "after", "request_id"),
+            *("before", "after", "request_id", "sealed"),
         )
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
+from gpuplatform.common.sealing import with_seals
 from queues.descriptions import as_json
 from queues.models import (
     ClusterQueue,
@@ -57,6 +58,7 @@ AUDIT_COLUMNS = (
     "before",
     "after",
     "request_id",
+    "sealed",
 )
 
 
@@ -265,10 +267,13 @@ def _flat_quotas(flavor: Mapping[str, Any]) -> dict[str, str]:
 
 
 def audit_rows(entries: QuerySet[AuditEntry], **wanted: str) -> QuerySet[AuditEntry]:
-    """Return audit entries, newest first, narrowed by exact values and a text in the subject."""
+    """Return audit entries, newest first, narrowed by exact values and a text in the subject.
+
+    Each says by ``sealed`` whether the chain of the trail vouches for it.
+    """
     text = wanted.pop("q", "")
     exact = {name: value for name, value in wanted.items() if value}
-    entries = entries.filter(**exact)
+    entries = with_seals(entries).filter(**exact)
     return (entries.filter(subject__icontains=text) if text else entries).order_by("-id")
 
 

@@ -53,6 +53,21 @@ class AuditEntry(models.Model):
         return f"{self.actor_name} {self.action} {self.subject}"
 
 
+class AuditSeal(models.Model):
+    """A link of the chain that makes changes of the audit trail show (``common.sealing``).
+
+    ``entry`` is no foreign key: a seal outlives the entry that somebody takes away.
+    """
+
+    number = models.BigIntegerField(primary_key=True)  # 1, 2, 3 ...: two sealers make no fork
+    entry = models.BigIntegerField(unique=True)  # id of the AuditEntry
+    at = models.DateTimeField(default=timezone.now)  # by the machine's clock, whatever is played
+    digest = models.CharField(max_length=64)  # of this entry and of the seal before
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.digest}"
+
+
 class AnsweredRequest(models.Model):
     """A POST that somebody sent under a key, and its answer; ``code`` None: not yet answered."""
 

@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 
+from gpuplatform import __version__
 from tests.house.test_rooms import ROOT
 
 PIN = re.compile(r"^([a-z0-9][a-z0-9._-]*)(?:\[[^\]]*\])?==(\S+)", re.MULTILINE)
@@ -41,3 +42,8 @@ def test_every_declared_dependency_is_locked() -> None:
     ):
         names = {re.split(r"[\[<>=~!; ]", line)[0].lower() for line in declared}
         assert names - set(pins(lock)) == set()
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == __version__
