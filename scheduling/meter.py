@@ -157,10 +157,12 @@ def _close(ends: Iterable[tuple[Span, datetime]]) -> None:
 
 def _trim(released: Collection[int], at: datetime) -> None:
     """Take back what was metered after the instant at which these admissions had ended."""
-    for part in persist.batches(released):
-        late = UsageInterval.objects.filter(admission__in=part, ended_at__gt=at)
-        late.filter(started_at__gte=at).delete()
-        late.update(ended_at=at)
+    ended = UsageInterval.objects.filter(ended_at__gt=at).order_by()
+    for part in persist.among(ended.values_list("id", "started_at"), released, "admission"):
+        late = list(persist.fetch(part))
+        persist.delete(UsageInterval, [pk for pk, start in late if start >= at])
+        cut = [(pk, at) for pk, start in late if start < at]
+        persist.update(UsageInterval, ("id",), ("ended_at",), cut)
 
 
 def _open(

@@ -209,8 +209,9 @@ def _pass_on(
     kept: Kept | None, released: set[UUID], started: Mapping[UUID, Move], others: set[UUID]
 ) -> None:
     """Note what has changed; a kept world that has followed it need not read it again."""
-    running = {uid: started[uid] for uid in sorted(started.keys() - released - others)}
-    noted = note_changes(lifecycle.CHANGED, sorted(released - others))
+    begun = started.keys() - released - others
+    running = {uid: started[uid] for uid in sorted(begun, key=attrgetter("int"))}
+    noted = note_changes(lifecycle.CHANGED, sorted(released - others, key=attrgetter("int")))
     noted += note_changes(lifecycle.STARTED, running)
     if kept is not None:
         kept.run(running)

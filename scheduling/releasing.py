@@ -46,7 +46,8 @@ def _from_kept(kept: Kept) -> Callable[[Sequence[Holder], datetime], None]:
 
     def let_go(gone: Sequence[Holder], instant: datetime) -> None:
         kept.let_go(gone)
-        queues = {name for row in gone for name in kept.tree(row.cluster_queue)}
+        left = {row.cluster_queue for row in gone}
+        queues = {name for queue in left for name in kept.tree(queue)}
         held = kept.held_in({*queues, ""})
         meter.follow(kept.world, at=instant, snapshot=held, standing=kept.standing, within=queues)
 

@@ -78,7 +78,7 @@ class Books:
         pod_sets, last = workload.pod_sets, self._last
         if last[0] is pod_sets and last[1] is assignments:
             return last[2]
-        granted = tuple((a.pod_set, a.count, *a.flavors.items()) for a in assignments)
+        granted = tuple([(a.pod_set, a.count, *a.flavors.items()) for a in assignments])
         known = self._charges.get((id(pod_sets), granted))
         if known is None:
             charge = tuple(charged(workload, assignments).items())

@@ -69,6 +69,7 @@ class Running:
         self._levels: dict[str, dict[int, Counter[FlavorResource]]] = {}
         self._surplus: Counter[str] = Counter()  # pieces of it, by queue
         self.usage = dict[str, Counter[FlavorResource]]()
+        self._counters: dict[int, tuple[Charge, Counter[FlavorResource]]] = {}
         self.timed = 0  # how many have a known duration
         self.outlooks: dict[str, Outlook] = {}  # what is expected of running work, by gang
         for workload in workloads:
@@ -111,10 +112,12 @@ class Running:
             outlook.came(workload)
         if workload.queue:
             self._by_queue.setdefault(workload.queue, {})[workload.key] = workload
-            usage = held_usage(workload) if charge is None else Counter(dict(charge))
+            usage = held_usage(workload) if charge is None else self._counted(charge)
             self.usage[workload.key] = usage
             levels = self._levels.setdefault(workload.queue, {})
-            levels.setdefault(workload.priority, Counter()).update(usage)
+            level = levels.setdefault(workload.priority, Counter())
+            for fr, amount in usage.items():
+                level[fr] += amount
             if workload.part_of:
                 self._surplus[workload.queue] += 1
             self.timed += workload.duration_s is not None
@@ -124,10 +127,19 @@ class Running:
         for outlook in self.outlooks.values():
             outlook.went(workload)
         if workload.queue and self._by_queue.get(workload.queue, {}).pop(workload.key, None):
-            self._levels[workload.queue][workload.priority].subtract(self.usage.pop(workload.key))
+            level = self._levels[workload.queue][workload.priority]
+            for fr, amount in self.usage.pop(workload.key).items():
+                level[fr] -= amount
             if workload.part_of:
                 self._surplus[workload.queue] -= 1
             self.timed -= workload.duration_s is not None
+
+    def _counted(self, charge: Charge) -> Counter[FlavorResource]:
+        """Return a charge as a counter; one for equal work, which nobody changes."""
+        known = self._counters.get(id(charge))
+        if known is None:
+            known = self._counters[id(charge)] = charge, Counter(dict(charge))
+        return known[1]
 
 
 VictimOrder = tuple[bool, int, float, float, str]

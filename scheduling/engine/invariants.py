@@ -14,7 +14,7 @@ from scheduling.engine.device_laws import devices_broken
 from scheduling.engine.gang_laws import broken_gangs, unlawful_release, unmet
 from scheduling.engine.gangs import may_lack_pods, without
 from scheduling.engine.invariants_topology import scattered
-from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
+from scheduling.engine.node_laws import oversold, pods_by_node
 from scheduling.engine.plan import Admit, Evict, Grow, Hold, Plan, Shrink
 from scheduling.engine.regrowth import came_back
 from scheduling.engine.reservation_laws import broken_reservations
@@ -30,7 +30,7 @@ from scheduling.engine.snapshot import (
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import BlockerCode, EvictionReason, ReclaimTo, StopPolicy
 from scheduling.engine.tree import cohorts_in_cycles
-from scheduling.engine.usage import held_usage, paired, pod_footprint
+from scheduling.engine.usage import charged_alike, held_usage, paired, pod_footprint
 
 
 def violations(snapshot: Snapshot, plan: Plan) -> tuple[str, ...]:
@@ -70,17 +70,17 @@ class _World:
         self.claims = {claim.workload: claim for claim in plan.memory.claims}
         self.circular, self._running = cohorts_in_cycles(snapshot.cohorts), dict[int, Workload]()
         self.before: Usage = Counter()
-        for workload in snapshot.workloads:
-            for fr, amount in held_usage(workload).items():
+        runs = ((w, standing(w)) for w in snapshot.workloads if w.admission is not None)
+        for workload, usage in charged_alike(runs):
+            for fr, amount in usage.items():
                 self.before[workload.queue or "", fr] += amount
         self.after: Usage = Counter(self.before)
         self.replaced = {admit.replaces for admit in known if admit.replaces in self.work}
         for key in self.replaced:
             for fr, amount in held_usage(self.work[key]).items():
                 self.after[self.work[key].queue or "", fr] -= amount
-        for admit in self.admits:
-            workload = self._admitted(admit)
-            for fr, amount in held_usage(workload).items():
+        for workload, usage in charged_alike(map(self._stands, self.admits)):
+            for fr, amount in usage.items():
                 self.after[workload.queue or "", fr] += amount
         for workload in (self.work[key] for key in self.grows if key in self.work):
             queue = workload.queue or ""
@@ -110,7 +110,9 @@ class _World:
 
     def gangs_whole(self) -> Iterable[str]:
         for admit in self.admits:
-            yield from self._whole(self._admitted(admit), admit.assignments)
+            copies = admit.replaces  # what has finished of an original is not placed anew
+            workload = self._admitted(admit) if copies else self.work[admit.workload]
+            yield from self._whole(workload, admit.assignments)
 
     def gangs_together(self) -> Iterable[str]:
         """What was scattered already, by new labels of nodes, may stay so where it grows."""
@@ -141,14 +143,14 @@ class _World:
         moves += [(grow.assignments, grow.workload) for grow in self.grows.values()]
         for assignments, before in moves:
             had = self._nodes_of(self.work.get(before))
-            now = _pods_by_node(assignments)
+            now = pods_by_node(assignments)
             touched.update(name for name, pods in now.items() if pods > had[name])
         nodes = {node.name: node for node in self.snapshot.nodes}
         for name in sorted(touched):
             if name not in nodes or not nodes[name].usable:
                 yield f"work is placed on {name}, which cannot take any"
             else:
-                yield from _oversold(nodes[name], load)
+                yield from oversold(nodes[name], load)
 
     def devices_not_oversold(self) -> Iterable[str]:
         nodes = {node.name: node for node in self.snapshot.nodes if node.devices is not None}
@@ -240,6 +242,14 @@ class _World:
 
     # -- restated arithmetic ----------------------------------------------------------------
 
+    def _stands(self, admit: Admit) -> tuple[Workload, tuple[Assignment, ...]]:
+        """Return a workload with what it holds then: all of it, unless some has finished."""
+        workload = self.work[admit.workload]
+        if not (workload.reclaimable or admit.replaces):
+            return workload, admit.assignments
+        running = self._admitted(admit)
+        return running, standing(running)
+
     def _admitted(self, admit: Admit) -> Workload:
         """Return the workload as it runs then; finished pods of an original are a copy's too."""
         if id(admit) not in self._running:  # the plan keeps its moves alive
@@ -255,7 +265,7 @@ class _World:
         return replace(workload, admission=admission, reclaimable=done)
 
     def _nodes_of(self, workload: Workload | None) -> Counter[str]:
-        return _pods_by_node(standing(workload)) if workload else Counter()
+        return pods_by_node(standing(workload)) if workload else Counter()
 
     def _difference(self, workload: Workload) -> Workload:
         """Return what a copy lacks while the one that it replaces runs; else the workload."""
@@ -310,6 +320,8 @@ class _World:
         sign: int = 1,
     ) -> None:
         for pod_set, assignment in paired(workload, assignments):
+            if not assignment.nodes:
+                continue
             for resource, amount in pod_footprint(pod_set).items():
                 for node, pods in assignment.nodes.items():
                     load[node, resource] += amount * pods * sign
@@ -332,7 +344,7 @@ class _World:
         for claim in claims:
             if claim.workload in fresh:
                 for name in sorted({n for a in claim.assignments for n in a.nodes}):
-                    yield from _oversold(nodes[name], load)
+                    yield from oversold(nodes[name], load)
 
     def _grown(self) -> set[tuple[str, FlavorResource]]:
         known = self.snapshot.cluster_queues
@@ -382,19 +394,3 @@ class _World:
                 return cohort
             cohort = spec.parent
         return cohort
-
-
-def _pods_by_node(assignments: Iterable[Assignment]) -> Counter[str]:
-    pods: Counter[str] = Counter()
-    for assignment in assignments:
-        pods.update(assignment.nodes)
-    return pods
-
-
-def _oversold(node: Node, load: Counter[tuple[str, str]]) -> Iterator[str]:
-    whole = {PODS: PODS_PER_NODE, **node.allocatable}
-    for name, resource in sorted(load):
-        if name == node.name:
-            taken = load[name, resource] + node.unmanaged.get(resource, 0)
-            if taken > whole.get(resource, 0):
-                yield f"{name} carries {taken} of {whole.get(resource, 0)} {resource}"

@@ -39,9 +39,10 @@ class Losses:
     def add(self, workload: Workload) -> None:
         """Note a workload that runs, if it stands on an absent node."""
         held = workload.admission.assignments if workload.admission else ()
+        if all(one.nodes.keys() <= self._present for one in held):
+            return
         away = frozenset[str]().union(*(one.nodes.keys() - self._present for one in held))
-        if away:
-            self._absent[workload.key] = away
+        self._absent[workload.key] = away
 
     def remove(self, key: str) -> None:
         """Forget a workload that runs no more, or is about to be noted again."""

@@ -15,7 +15,7 @@ from scheduling.engine.snapshot import FlavorResource, Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.terms import Holding
 from scheduling.engine.tree import QuotaKey, queue_key, quota_tree
-from scheduling.engine.usage import held_usage, is_gpu, paired
+from scheduling.engine.usage import charged_alike, held_usage, is_gpu, paired
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,8 @@ class Share:
 def split(snapshot: Snapshot) -> tuple[Share, ...]:
     """Return the shares of all admitted work, releasing included, sorted by workload."""
     known = snapshot.cluster_queues
-    paid = [
-        (work, held_usage(work))
-        for work in snapshot.workloads
-        if work.admission and work.queue in known
-    ]
+    held = (work for work in snapshot.workloads if work.admission and work.queue in known)
+    paid = list(charged_alike((work, standing(work)) for work in held))
     ledger = _charged(snapshot, paid)
     shares = list(_physical(snapshot))
     columns = {fr for _, usage in paid for fr in usage if is_gpu(fr.resource)}
@@ -86,10 +83,16 @@ Paid = tuple[Workload, Mapping[FlavorResource, int]]  # what it is charged
 
 
 def _charged(snapshot: Snapshot, paid: Iterable[Paid]) -> QuotaLedger:
-    ledger = QuotaLedger(quota_tree(snapshot))
+    """Return the ledger with all of these charged, the sum of a queue at once."""
+    sums: dict[str, dict[FlavorResource, int]] = {}
     for work, usage in paid:
+        mine = sums.setdefault(work.queue or "", {})
         for fr, amount in usage.items():
-            ledger.reserve(queue_key(work.queue or ""), fr, amount)
+            mine[fr] = mine.get(fr, 0) + amount
+    ledger = QuotaLedger(quota_tree(snapshot))
+    for queue, mine in sums.items():
+        for fr, amount in mine.items():
+            ledger.reserve(queue_key(queue), fr, amount)
     return ledger
 
 
@@ -99,11 +102,17 @@ def _column(ledger: QuotaLedger, fr: FlavorResource, paid: Iterable[Paid]) -> It
     lenders: dict[QuotaKey, list[tuple[str, int]]] = {}
     for work, usage in paid:
         amount, queue = usage.get(fr, 0), work.queue or ""
+        if not amount:
+            continue
         key = queue_key(queue)
-        own = min(amount, unfilled.setdefault(queue, ledger.promised(key, fr)))
+        if queue not in unfilled:
+            unfilled[queue] = ledger.promised(key, fr)
+        own = min(amount, unfilled[queue])
         unfilled[queue] -= own
         if own:
             yield Share(work.key, fr.flavor, fr.resource, own, Holding.NOMINAL)
+        if amount == own:
+            continue
         root = ledger.root(key)
         if root not in lenders:
             lenders[root] = [(k.name, n) for k, n in lent(ledger, root, fr).items()]

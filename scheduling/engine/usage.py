@@ -164,6 +164,18 @@ def charged(workload: Workload, assignments: Iterable[Assignment]) -> Counter[Fl
     return usage
 
 
+def charged_alike(
+    holdings: Iterable[tuple[Workload, tuple[Assignment, ...]]],
+) -> Iterator[tuple[Workload, Mapping[FlavorResource, int]]]:
+    """Yield what each is charged on its assignments; once for equal work on equal grounds."""
+    known: dict[tuple[int, ...], tuple[object, Counter[FlavorResource]]] = {}
+    for workload, held in holdings:
+        kind = (id(workload.pod_sets), *map(id, held))
+        if kind not in known:  # whose numbers stay theirs, for they are kept alive
+            known[kind] = (workload.pod_sets, held), charged(workload, held)
+        yield workload, known[kind][1]
+
+
 def held_usage(workload: Workload) -> Counter[FlavorResource]:
     """Return what an admitted workload is charged; nothing for a pending one."""
     return charged(workload, standing(workload))
