@@ -5,8 +5,10 @@ or doubling a message changes nothing but the delay.
 """
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import task_failure
 from django.conf import settings
 
 from gpuplatform.common.broker import use_whole_files
@@ -29,6 +31,7 @@ app.conf.beat_schedule = {
     "replays": {"task": "finops.replay_quotas", "schedule": 60.0},
     "close_up": {"task": "finops.close_up", "schedule": 6 * 3600.0},
     "seals": {"task": "common.seal_audit", "schedule": 60.0},
+    "failures": {"task": "common.forget_failures", "schedule": 6 * 3600.0},
     "sessions": {"task": "common.forget_sessions", "schedule": 6 * 3600.0},
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
@@ -40,6 +43,14 @@ app.conf.task_routes = {
     "queues.*": {"queue": "cost"},
     "common.*": {"queue": "cost"},
 }
+
+
+@task_failure.connect
+def remember(sender: Any, exception: BaseException, **_kwargs: object) -> None:
+    """Keep what a task failed of, for the page of failures."""
+    from gpuplatform.common.failures import note_failure  # noqa: PLC0415  # tables are ready now
+
+    note_failure(sender.name, exception)
 
 
 @app.on_after_finalize.connect

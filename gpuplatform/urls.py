@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from gpuplatform.common import health
 from gpuplatform.common.pages import DayConverter, NameConverter
 from gpuplatform.doors import views as doors
+from gpuplatform.doors.failures import failures_page
 from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.search import search_page
 from queues.signing_in import PatientLogin
@@ -28,6 +29,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("finops.api_urls")),
     path("", include("gpuplatform.doors.urls")),  # ends with what is not there under /api/
     path("search/", search_page, name="search"),
+    path("failures/", failures_page, name="failures"),
     path("submit/", doors.submit_page, name="submit"),
     path("", include("queues.urls")),  # before scheduling's: "queues/new/" is not a queue
     path("", include("finops.urls")),

@@ -68,6 +68,12 @@ def source_rows(now: datetime) -> list[SourceRow]:
     return [_row(source, last.get(source.pk), now) for source in counted]
 
 
+def failed_readings(since: datetime, most: int = 100) -> list[Fetch]:
+    """Return the attempts to load a day that have failed since then, newest first."""
+    rows = Fetch.objects.filter(outcome=Outcome.FAILED, at__gte=since)
+    return list(rows.select_related("source").order_by("-at", "-id")[:most])
+
+
 def source_row(name: str, now: datetime) -> SourceRow | None:
     """Return one source, or None."""
     return next((row for row in source_rows(now) if row.source.name == name), None)

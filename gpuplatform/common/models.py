@@ -68,6 +68,24 @@ class AuditSeal(models.Model):
         return f"{self.number} {self.digest}"
 
 
+class TaskFailure(models.Model):
+    """A way in which a task failed, and how often."""
+
+    task = models.CharField(max_length=100)
+    error = models.CharField(max_length=300)  # its kind and its words
+    count = models.PositiveIntegerField(default=1)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["task", "error"], name="one_row_for_each_failure")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.error}"
+
+
 class AnsweredRequest(models.Model):
     """A POST that somebody sent under a key, and its answer; ``code`` None: not yet answered."""
 

@@ -87,7 +87,7 @@ RAIL = (
     RailItem("drift", _("Drift"), "drift", "f", "sources"),
     RailItem("prices", _("Prices"), "prices", "p", "prices", also=("/shared-costs/",)),
     RailItem("mappings", _("Mappings"), "mappings", "m", "prices"),
-    RailItem("sources", _("Sources"), "sources", "d", "sources"),
+    RailItem("sources", _("Sources"), "sources", "d", "sources", also=("/failures/",)),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),
 )
 

@@ -287,6 +287,7 @@ PAGES = (
         BILL_OF_IA,
     ),
     door("bills/<month>/rules/", f"/bills/{MONTH}/rules/", OF_READERS),
+    door("failures/", "/failures/", OF_READERS, files=True),
     door("shared-costs/", "/shared-costs/", OF_READERS, files=True),
     door("shared-costs/new/", "/shared-costs/new/", PRICERS),
     door("shared-costs/<name>/edit/", f"/shared-costs/{LICENCES}/edit/", PRICERS),

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
 LISTS += ("flavors", "fair-share", "replays", "requests")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator", "shared-costs")
-MONEY += ("shared-cost-new",)
+MONEY += ("shared-cost-new", "failures")
 OWN = ("people", "account", "account-password")
 NEW = (
     "quotas-edit",

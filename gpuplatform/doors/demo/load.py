@@ -13,7 +13,7 @@ from finops.closing.steps import put_forward_ended
 from finops.services import set_price
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
-from gpuplatform.doors.demo import history, other_systems, platform
+from gpuplatform.doors.demo import history, other_systems, plans, platform
 from gpuplatform.doors.demo.people import PEOPLE, hire
 from gpuplatform.doors.demo.play import Move, minutes_before, play, settle, submission
 from gpuplatform.doors.importer import import_documents
@@ -49,9 +49,11 @@ def load_demo(now: datetime, *, days: int, say: Say) -> dict[str, Any]:
     say(f"{days} days of six teams ...")
     play(_moves(now, days, users), until=now)
     other_systems.connect(now, days, users)
+    plans.share_rent(now - timedelta(days=days), users)
     for month in sorted({"2026-06", *_months(now - timedelta(days=days), now)}):
         rebuild_draft(month)
     put_forward_ended()
+    plans.plan(now, users)
     _, secret = issue_token(users["bo"], "demo", ["read", "workloads:submit"], actor=users["ada"])
     return card(secret)
 
