@@ -1,4 +1,4 @@
-"""The editors of teams, cohorts, queues, flavors and topologies: one walk for all of them.
+"""The editors of teams, queues, flavors and the like: one walk for all of them.
 
 A refusal puts each problem at its field. Somebody else's faster edit is answered with 412 and
 the values of both sides; what was typed stays in the form, which then applies to the version
@@ -23,6 +23,7 @@ from queues.descriptions import (
     describe_cluster_queue,
     describe_cohort,
     describe_flavor,
+    describe_priority_class,
     describe_team,
     describe_topology,
 )
@@ -30,6 +31,7 @@ from queues.forms import (
     CohortForm,
     EditForm,
     FlavorForm,
+    PriorityClassForm,
     QueueForm,
     QuotaRows,
     TeamForm,
@@ -38,10 +40,10 @@ from queues.forms import (
     form_problems,
     quota_rows,
 )
-from queues.models import ClusterQueue, Cohort, ResourceFlavor, Team, Topology
+from queues.models import ClusterQueue, Cohort, PriorityClass, ResourceFlavor, Team, Topology
 from queues.services.cohorts import save_cohort
 from queues.services.flavors import save_flavor, save_topology
-from queues.services.queues import save_cluster_queue
+from queues.services.queues import save_cluster_queue, save_priority_class
 from queues.services.teams import save_team
 from queues.specs import ResourceGroupSpec, TeamSpec
 from queues.views import may_edit
@@ -54,7 +56,7 @@ form_page = require_http_methods(["GET", "HEAD", "POST"])
 class Editing:
     """One edit: the row as it is (None: a new one), the form, and how to save what it asks for."""
 
-    kind: str  # team | cohort | queue | flavor | topology: also the page to go back to
+    kind: str  # team | cohort | queue | flavor | topology | priority_class
     row: Any
     spec: Any  # of the row as it is now; None for a new one
     form: EditForm
@@ -62,6 +64,7 @@ class Editing:
     wanted: Callable[[Any], Any]  # the spec asked for; what no form shows is that of the argument
     save: Callable[..., Any]
     rows: QuotaRows | None = None
+    page: str = ""  # to go to afterwards, where objects of the kind have no page of their own
 
     def are_valid(self) -> bool:
         """Return whether the shape of everything typed is right."""
@@ -98,7 +101,7 @@ def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
     messages.success(request, gettext("%(name)s is saved.") % {"name": saved.name})
     for diagnostic in found:
         messages.warning(request, f"{diagnostic.sentence} {diagnostic.next_step}".strip())
-    return redirect(editing.kind, name=saved.name)
+    return redirect(editing.page) if editing.page else redirect(editing.kind, name=saved.name)
 
 
 def _show_conflict(request: HttpRequest, editing: Editing, error: Stale) -> HttpResponse:
@@ -248,3 +251,18 @@ def topology_edit(request: HttpRequest, name: str = "") -> HttpResponse:
     return answer(
         request, Editing("topology", row, spec, form, shown, form.to_spec, save_topology)
     )
+
+
+@form_page
+@require(may_edit)
+def priority_class_edit(request: HttpRequest, kind: str = "", name: str = "") -> HttpResponse:
+    """Edit a priority class; without a name, a new one."""
+    row = _required(PriorityClass.objects.filter(kind=kind, name=name).first()) if name else None
+    spec = describe_priority_class(row) if row else None
+    shown = PriorityClassForm.initial_of
+    form = PriorityClassForm(
+        request.POST or None, initial=_start(row, spec, shown(spec)), is_new=row is None
+    )
+    editing = Editing("priority_class", row, spec, form, shown, form.to_spec, save_priority_class)
+    editing.page = "priority-classes"
+    return answer(request, editing)

@@ -11,6 +11,12 @@ urlpatterns = [
     path("cohorts/<name:name>/edit/", editors.cohort_edit, name="cohort-edit"),
     path("flavors/new/", editors.flavor_edit, name="flavor-new"),
     path("flavors/<name:name>/edit/", editors.flavor_edit, name="flavor-edit"),
+    path("priority-classes/new/", editors.priority_class_edit, name="priority-class-new"),
+    path(
+        "priority-classes/<slug:kind>/<name:name>/edit/",
+        editors.priority_class_edit,
+        name="priority-class-edit",
+    ),
     path("topologies/new/", editors.topology_edit, name="topology-new"),
     path("topologies/<name:name>/edit/", editors.topology_edit, name="topology-edit"),
     path("teams/", views.teams_page, name="teams"),

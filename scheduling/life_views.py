@@ -23,7 +23,7 @@ from scheduling.engine.terms import CheckVerdict
 from scheduling.forms import CheckForm
 from scheduling.loader import load_platform
 from scheduling.models import AdmissionCheck, Workload
-from scheduling.selectors import evictions, workloads
+from scheduling.selectors import evictions, priorities, workloads
 from scheduling.selectors.alerts import (
     alert_lines,
     cleared_lines,
@@ -32,6 +32,18 @@ from scheduling.selectors.alerts import (
 
 PER_PAGE = 50
 WINDOWS = {"7": 7, "30": 30, "365": 365}  # days
+
+
+@require_safe
+@require()
+def priority_classes(request: HttpRequest) -> HttpResponse:
+    """List named priorities, highest first, with the work that has them now."""
+    rows = priorities.priority_rows(actor_of(request))
+    if wanted_format(request):
+        cells = (row.cells() for row in rows)
+        return rows_response(request, "priority-classes", priorities.PRIORITY_COLUMNS, cells)
+    context = {"rows": rows, "actor": actor_of(request), "limit": settings.OWN_PRIORITY_LIMIT}
+    return render(request, "scheduling/priority_classes.html", context)
 
 
 def _own(request: HttpRequest, uid: UUID) -> Workload:

@@ -72,7 +72,7 @@ class RailItem:
 RAIL = (
     RailItem("overview", _("Overview"), "overview", "o"),
     RailItem("queues", _("Queues"), "queues", "q", also=("/cohorts/",)),
-    RailItem("workloads", _("Workloads"), "workloads", "w"),
+    RailItem("workloads", _("Workloads"), "workloads", "w", also=("/priority-classes/",)),
     RailItem("submit", _("Submit"), "submit", "s", "submit"),
     RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
     RailItem("teams", _("Teams"), "teams", "t"),

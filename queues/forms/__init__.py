@@ -15,6 +15,7 @@ from queues.forms.people import (
     TokenForm,
     team_places,
 )
+from queues.forms.priorities import PriorityClassForm
 from queues.forms.promises import CohortForm, QueueForm
 from queues.forms.quotas import RESOURCES, QuotaRows, quota_rows
 from queues.forms.teams import LocalQueueForm, MemberForm, NamespaceForm, TeamForm
@@ -32,6 +33,7 @@ __all__ = [
     "NamespaceForm",
     "NewPasswordForm",
     "PersonForm",
+    "PriorityClassForm",
     "QueueForm",
     "QuotaRows",
     "TeamForm",

@@ -197,6 +197,13 @@ PAGES = (
     door("flavors/new/", "/flavors/new/", EDITORS),
     door("flavors/<name>/", "/flavors/h100-sxm/", SIGNED_IN),
     door("flavors/<name>/edit/", "/flavors/h100-sxm/edit/", EDITORS),
+    door("priority-classes/", "/priority-classes/", SIGNED_IN, files=True),
+    door("priority-classes/new/", "/priority-classes/new/", EDITORS),
+    door(
+        "priority-classes/<kind>/<name>/edit/",
+        "/priority-classes/workload/urgent/edit/",
+        EDITORS,
+    ),
     door("topologies/new/", "/topologies/new/", EDITORS),
     door("topologies/<name>/", "/topologies/nowhere/", OF_NOBODY),
     door("topologies/<name>/edit/", "/topologies/nowhere/edit/", "login 403 403 403 403 403 404"),

@@ -240,6 +240,17 @@ WRITES = (
         form_of("/flavors/h100-sxm/edit/", policy="binpack"),
         "/flavors/h100-sxm/edit/",
     ),
+    page(
+        "priority-classes/new/",
+        ADMIN,
+        form_of("/priority-classes/new/", name="low", value="-5"),
+    ),
+    page(
+        "priority-classes/<kind>/<name>/edit/",
+        ADMIN,
+        form_of("/priority-classes/workload/urgent/edit/", value="90", reason=REASON),
+        "/priority-classes/workload/urgent/edit/",
+    ),
     page("topologies/new/", ADMIN, form_of("/topologies/new/", name="dc", levels="rack")),
     page(
         "topologies/<name>/edit/",

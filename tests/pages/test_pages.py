@@ -21,7 +21,7 @@ from .conftest import decide, finished
 pytestmark = pytest.mark.django_db
 
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
-LISTS += ("flavors", "fair-share", "replays", "requests")
+LISTS += ("flavors", "fair-share", "replays", "requests", "priority-classes")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator", "shared-costs")
 MONEY += ("shared-cost-new", "failures")
 OWN = ("people", "account", "account-password")
@@ -33,6 +33,7 @@ NEW = (
     "person-new",
     "flavor-new",
     "topology-new",
+    "priority-class-new",
 )
 # What an empty list says, and where its reader goes on.
 BEGINNINGS = {
