@@ -47,11 +47,18 @@ $(VENV)/.development: requirements-dev.lock | $(VENV)/.made
 	@$(PIP) -r requirements-dev.lock
 	@touch $@ $(VENV)/.runtime
 
-install: $(VENV)/.runtime
-develop: $(VENV)/.development
+# The product runs from its checkout and is no installed package; its client is called by name.
+$(VENV)/bin/gpuctl: | $(VENV)/.made
+	@printf '#!/bin/sh\n# Made by make: the client of this checkout, from wherever it is called.\n' > $@
+	@printf 'PYTHONPATH="%s" exec "%s" -P -m gpuplatform.client "$$@"\n' \
+		"$(CURDIR)" "$(abspath $(VENV)/bin/python)" >> $@
+	@chmod +x $@
+
+install: $(VENV)/.runtime $(VENV)/bin/gpuctl
+develop: $(VENV)/.development $(VENV)/bin/gpuctl
 
 # ---- the product ------------------------------------------------------------------------------
-demo: $(VENV)/.runtime
+demo: $(VENV)/.runtime $(VENV)/bin/gpuctl
 	@exec $(RUN) manage.py up --demo --port $(PORT)
 
 # ---- tests ------------------------------------------------------------------------------------

@@ -44,7 +44,11 @@ HELP: Mapping[str, str | Promise] = {
 class SourceForm(forms.Form):
     """A source of one kind. Its secret is no field: it stands in the environment only."""
 
-    name = forms.CharField(label=_("Name"), max_length=63)
+    name = forms.CharField(
+        label=_("Name"),
+        max_length=63,
+        help_text=_("Lower-case letters, digits and dashes; it never changes."),
+    )
     url = forms.CharField(
         label=_("Address"),
         max_length=500,
@@ -60,7 +64,7 @@ class SourceForm(forms.Form):
     currency = forms.CharField(
         label=_("Currency"),
         max_length=3,
-        help_text=_("What its numbers are in, whatever it calls them."),
+        help_text=_("Three letters, like EUR. What its numbers are in, whatever it calls them."),
     )
     first_day = forms.DateField(
         label=_("First day"),

@@ -49,9 +49,9 @@ class AuditSerializer(serializers.ModelSerializer[AuditEntry]):
 
 
 class NewestEntry(NewestFirst):
-    """Pages by number, newest first."""
+    """Pages by time, newest first; of one instant the last written first."""
 
-    ordering: Any = ("-id",)
+    ordering: Any = ("-at", "-id")
 
 
 class AuditView(CheckedView, ListAPIView[AuditEntry]):

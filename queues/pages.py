@@ -274,7 +274,7 @@ def audit_rows(entries: QuerySet[AuditEntry], **wanted: str) -> QuerySet[AuditEn
     text = wanted.pop("q", "")
     exact = {name: value for name, value in wanted.items() if value}
     entries = with_seals(entries).filter(**exact)
-    return (entries.filter(subject__icontains=text) if text else entries).order_by("-id")
+    return (entries.filter(subject__icontains=text) if text else entries).order_by("-at", "-id")
 
 
 def audit_choices(entries: QuerySet[AuditEntry]) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from queues.access import actor_of, require
 from queues.editors import CONFLICT, REFUSED, form_page
 from queues.forms.cell_files import COLUMNS, CellFile, CellFileForm, cell_rows, read_cells
 from queues.forms.cells import MOST_ROWS, SeenRows, filled
-from queues.forms.edits import REASON_LENGTH
+from queues.forms.edits import REASON_HELP, REASON_LENGTH
 from queues.models import ClusterQueue, Cohort, FlavorQuota, Team
 from queues.services.cells import save_cells
 from queues.specs import CellSpec, CellsSpec
@@ -46,7 +46,7 @@ class ReasonForm(forms.Form):
         label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
         validators=[MinLengthValidator(REASON_LENGTH)],
-        help_text=_("At least 10 characters; kept in the audit log next to your name."),
+        help_text=REASON_HELP,
     )
 
 

@@ -69,6 +69,7 @@ class DecideForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2}),
         required=False,
         max_length=2_000,
+        help_text=_("To decline, at least 10 characters; the team reads it."),
     )
     lender = forms.ChoiceField(
         label=_("Out of the quota of"),

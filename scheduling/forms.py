@@ -9,6 +9,7 @@ from django.core.validators import MinLengthValidator
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from queues.forms.edits import NAME_HELP, REASON_HELP, REASON_LENGTH
 from queues.models import ClusterQueue, Team
 from scheduling.checks import ALL_QUEUES, KINDS
 from scheduling.engine.terms import PendingReason
@@ -16,8 +17,6 @@ from scheduling.models import AdmissionCheck, Workload
 from scheduling.models.workloads import STATUS_LABELS
 from scheduling.selectors.workloads import in_cluster_queue
 from scheduling.specs import CheckSpec
-
-REASON_LENGTH = 10
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library is untyped
@@ -76,7 +75,10 @@ class ReasonForm(forms.Form):
     """Why somebody takes a node out of service or brings it back."""
 
     reason = forms.CharField(
-        label=_("Reason"), max_length=500, validators=[MinLengthValidator(REASON_LENGTH)]
+        label=_("Reason"),
+        max_length=500,
+        validators=[MinLengthValidator(REASON_LENGTH)],
+        help_text=REASON_HELP,
     )
 
 
@@ -110,14 +112,17 @@ def _kind_choices() -> list[tuple[str, Any]]:
 class CheckForm(forms.Form):
     """An admission check; ``version`` is that which its editor saw."""
 
-    name = forms.CharField(label=_("Name"), max_length=253)
+    name = forms.CharField(label=_("Name"), max_length=253, help_text=NAME_HELP)
     kind = forms.ChoiceField(label=_("Who answers"), choices=_kind_choices)
     queues = forms.MultipleChoiceField(
         label=_("Queues"), choices=_queue_choices, widget=forms.CheckboxSelectMultiple
     )
     description = forms.CharField(label=_("What is asked"), max_length=500, required=False)
     reason = forms.CharField(
-        label=_("Reason"), max_length=500, validators=[MinLengthValidator(REASON_LENGTH)]
+        label=_("Reason"),
+        max_length=500,
+        validators=[MinLengthValidator(REASON_LENGTH)],
+        help_text=REASON_HELP,
     )
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
 

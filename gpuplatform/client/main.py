@@ -28,7 +28,7 @@ app = typer.Typer(
 lists = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="List what you may see.")
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(account.login, account.whoami, submitting.submit),
-    *(workloads.explain, workloads.hold, workloads.release, workloads.prioritize),
+    *(workloads.explain, workloads.deactivate, workloads.reactivate, workloads.prioritize),
     *(workloads.cancel, capacity.avail, capacity.tree, promises.get, promises.apply),
     *(promises.diff, promises.stop, promises.resume, machines.nodes, machines.cordon),
     *(machines.uncordon, money.bill, money.cost, account.version),

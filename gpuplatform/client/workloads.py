@@ -1,4 +1,4 @@
-"""Commands about work: submit, list, explain, hold, release, cancel."""
+"""Commands about work: submit, list, explain, deactivate, reactivate, cancel."""
 
 from collections.abc import Iterable, Iterator
 from gettext import gettext as _
@@ -134,14 +134,14 @@ def cancel(names: Names, reason: Reason = "", yes: Yes = False) -> None:
     _each(names, _("cancelled"), yes=yes, method="DELETE", parameters={"reason": reason})
 
 
-def hold(names: Names, reason: Reason = "", yes: Yes = False) -> None:
+def deactivate(names: Names, reason: Reason = "", yes: Yes = False) -> None:
     """Take workloads out of their queue; what runs is stopped and gives back what it holds."""
-    _each(names, _("held"), yes=yes, body={"active": False, "reason": reason})
+    _each(names, _("deactivated"), yes=yes, body={"active": False, "reason": reason})
 
 
-def release(names: Names, reason: Reason = "", yes: Yes = False) -> None:
+def reactivate(names: Names, reason: Reason = "", yes: Yes = False) -> None:
     """Let workloads into their queue again."""
-    _each(names, _("released"), yes=yes, body={"active": True, "reason": reason})
+    _each(names, _("reactivated"), yes=yes, body={"active": True, "reason": reason})
 
 
 def prioritize(

@@ -23,6 +23,7 @@ from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
 from gpuplatform.common.reasons_replays import REPLAYS
+from gpuplatform.common.reasons_routes import ROUTES
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
 
@@ -196,6 +197,7 @@ REGISTRY: dict[str, Reason] = {
     **UNREADABLE,
     **DOUBTFUL,
     **WORKLOADS,
+    **ROUTES,
     **DEVICES,
     **PROMISES,
     **PRICES,

@@ -249,20 +249,20 @@ EVICTIONS: dict[str, Reason] = {
 INACTIVE_QUEUES: dict[str, Reason] = {
     "FlavorNotFound": Reason(
         WARNING,
-        _("{queue} is kept but inactive: its flavor {flavor} does not exist yet."),
+        _("{queue} is kept and admits nothing: its flavor {flavor} does not exist yet."),
         _("Create the flavor."),
     ),
     "TopologyNotFound": Reason(
         WARNING,
-        _("{queue} is kept but inactive: the topology {topology} of its flavor does not exist."),
+        _("{queue} is kept and admits nothing: its flavor's topology {topology} does not exist."),
         _("Create the topology."),
     ),
     "CohortCycle": Reason(
-        WARNING, _("{queue} is inactive: its cohorts form a circle."), _("Break the circle.")
+        WARNING, _("{queue} admits nothing: its cohorts form a circle."), _("Break the circle.")
     ),
     "ClusterQueueNotFound": Reason(
         WARNING,
-        _("{queue} is kept but inactive: the cluster queue {target} does not exist yet."),
+        _("{queue} is kept and admits nothing: the cluster queue {target} does not exist yet."),
         _("Create the cluster queue."),
     ),
     "Stopped": Reason(INFO, _("{queue} is stopped.")),

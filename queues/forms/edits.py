@@ -12,6 +12,8 @@ from django.utils.translation import gettext_lazy as _
 from gpuplatform.common.problems import Problem
 
 REASON_LENGTH = 10
+REASON_HELP = _("At least 10 characters; kept in the audit log next to your name.")
+NAME_HELP = _("As Kubernetes spells names: lower case letters, digits, dashes and dots.")
 FIELD_OF = {
     "namespace_selector": "admits",
     "groups": "quota_source",
@@ -32,7 +34,7 @@ class EditForm(forms.Form):
         label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
         validators=[MinLengthValidator(REASON_LENGTH)],
-        help_text=_("At least 10 characters; kept in the audit log next to your name."),
+        help_text=REASON_HELP,
     )
 
     def __init__(self, *args: Any, is_new: bool = False, **kwargs: Any) -> None:
@@ -40,7 +42,9 @@ class EditForm(forms.Form):
         self.is_new = is_new
         if is_new:
             self.fields["reason"].required = False
-            self.fields["reason"].help_text = _("Kept in the audit log next to your name.")
+            self.fields["reason"].help_text = _(
+                "None, or at least 10 characters; kept in the audit log next to your name."
+            )
         elif "name" in self.fields:
             del self.fields["name"]
         self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from queues.choices import AccountingMode, TeamRole
-from queues.forms.edits import Choices, EditForm, choose, weight_field
+from queues.forms.edits import NAME_HELP, Choices, EditForm, choose, weight_field
 from queues.specs import LocalQueueSpec, TeamSpec
 
 
@@ -55,7 +55,7 @@ class LocalQueueForm(forms.Form):
     """A namespace's door to a cluster queue."""
 
     namespace = forms.ChoiceField(label=_("Namespace"))
-    name = forms.CharField(label=_("Name"), max_length=253)
+    name = forms.CharField(label=_("Name"), max_length=253, help_text=NAME_HELP)
     cluster_queue = forms.ChoiceField(label=_("Cluster queue"))
     fair_weight = weight_field(
         _("Next to the other local queues, where the cluster queue goes by usage; 1 if empty."),

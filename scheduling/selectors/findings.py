@@ -180,7 +180,20 @@ def workload_sentence(story: Story) -> str:
 
 
 def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragments]) -> str:
-    """Say how much is free of each flavor, and how large a gang still fits in one domain."""
+    """Say how much is free, how large a gang still fits in one domain, and what is kept of it."""
+    kept = sum(row.kept for row in rows)
+    said = _free_sentence(rows, pieces)
+    if not kept:
+        return said
+    words = ngettext(
+        "%(said)s; %(n)d of them is kept for a gang that waits",
+        "%(said)s; %(n)d of them are kept for gangs that wait",
+        kept,
+    )
+    return words % {"said": said, "n": kept}
+
+
+def _free_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragments]) -> str:
     total, free = sum(row.gpus for row in rows), sum(row.free for row in rows)
     if not total:
         return gettext("No node has reported GPUs yet")

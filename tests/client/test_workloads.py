@@ -1,4 +1,4 @@
-"""gpuctl and work: submit, list, explain, hold, release, cancel."""
+"""gpuctl and work: submit, list, explain, deactivate, reactivate, cancel."""
 
 import json
 from datetime import timedelta
@@ -155,12 +155,14 @@ def test_a_wait_ends_when_it_runs_or_with_7_when_the_time_is_over(
     assert Workload.objects.get(name="newer").status == "running"
 
 
-def test_hold_and_release_take_work_out_of_the_queue_and_back(gpuctl: Run, cast: Any) -> None:
+def test_deactivate_and_reactivate_take_work_out_of_the_queue_and_back(
+    gpuctl: Run, cast: Any
+) -> None:
     row = work("datos", "train")
-    assert gpuctl(cast.lea, "hold", "train", "--reason", "Maintenance").code == 0
+    assert gpuctl(cast.lea, "deactivate", "train", "--reason", "Maintenance").code == 0
     row.refresh_from_db()
     assert row.status == "inactive"
-    assert gpuctl(cast.lea, "release", "train").code == 0
+    assert gpuctl(cast.lea, "reactivate", "train").code == 0
     row.refresh_from_db()
     assert row.status == "pending"
 

@@ -10,6 +10,7 @@ from queues.models import FlavorQuota, ResourceFlavor
 from scheduling.models import Node
 from scheduling.selectors import findings
 from scheduling.selectors.loans import OpenLoan
+from scheduling.selectors.nodes import Held, NodeRow
 from tests.scheduling.loop import world
 
 from .conftest import decide
@@ -54,6 +55,24 @@ def test_open_loans_are_counted_by_queue_and_flavor_like_on_every_page():
     assert findings.loans_sentence(loans) == "2 queues borrow 7 GPUs now, in 3 open loans"
     assert findings.loans_sentence(loans[2:]) == "1 queue borrows 1 GPU now, in 1 open loan"
     assert findings.loans_sentence([]) == "Nothing is on loan now"
+
+
+@pytest.mark.parametrize(
+    ("reserved", "words"),
+    [
+        ((0, 0), "12 of 16 GPUs are free"),
+        ((1, 0), "12 of 16 GPUs are free; 1 of them is kept for a gang that waits"),
+        ((4, 8), "12 of 16 GPUs are free; 12 of them are kept for gangs that wait"),
+        ((99, 0), "12 of 16 GPUs are free; 4 of them are kept for gangs that wait"),
+    ],
+)
+def test_gpus_that_are_kept_for_a_gang_are_not_simply_free(reserved, words):
+    used = Held(None, None, 4, 1)
+    rows = [
+        NodeRow(Node(name=str(n)), "h100", "", "", 8, held, reserved=kept)
+        for n, (held, kept) in enumerate(zip([(used,), ()], reserved, strict=True))
+    ]
+    assert findings.nodes_sentence(rows, []) == words
 
 
 def test_what_a_cohort_keeps_and_nobody_uses_stands_unused_too(platform, ada, signed_in):

@@ -3,10 +3,11 @@
 import csv
 import io
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from django.test import Client
 
 from gpuplatform.common import audit, clock
@@ -55,6 +56,20 @@ def test_the_audit_trail_is_read_by_filter_newest_first(cast: Any, get: Get) -> 
     assert page["next"]
     table = list(csv.DictReader(io.StringIO(get("audit/?format=csv&kind=Thing").content.decode())))
     assert [line["after"] for line in table] == ['{"n": 1}', '{"n": 1}']
+
+
+def test_an_entry_that_was_written_late_stands_where_its_time_is(
+    cast: Any, get: Get, signed_in: Callable[..., Client]
+) -> None:
+    for name, day in (("first", 3), ("last", 9), ("late", 5)):
+        with time_machine.travel(datetime(2026, 6, day, tzinfo=UTC), tick=False):
+            audit.record(cast.ada, "thing.made", ("Thing", name))
+    page = get("audit/?kind=Thing&limit=2", "aud")
+    assert [row["subject"] for row in rows(page)] == ["last", "late"]
+    following = page.json()["next"].partition("/v1/")[2]
+    assert [row["subject"] for row in rows(get(following, "aud"))] == ["first"]
+    shown = signed_in(cast.aud).get("/audit/?subject_kind=Thing").text
+    assert shown.index(">last</td>") < shown.index(">late</td>") < shown.index(">first</td>")
 
 
 @pytest.mark.parametrize(
