@@ -4,8 +4,9 @@ Source: ``product.md`` 2.1 (bulk), ``performance.md`` 5 P8.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
+from operator import attrgetter
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,6 +15,7 @@ from django.db import IntegrityError, transaction
 
 from gpuplatform.common import audit, clock
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
 from gpuplatform.common.wakeup import request_cycle
 from queues.access import Actor
@@ -33,19 +35,26 @@ from scheduling.services import (
     owner_of,
     within_rights,
 )
-from scheduling.specs import WorkloadSpec
+from scheduling.specs import PodSetSpec, WorkloadSpec
 from scheduling.submitted import audited, columns_of, pod_set_columns
 from scheduling.world import World
 
 MOST = 1_000  # workloads of one call
 TRIES = 3  # where others take names at the same time
 _encoder = msgspec.json.Encoder()
+_Row = dict[str, Any]
+_OWN = {"name", "template"}  # what says nothing about whether a workload can run
+_of_kind = attrgetter(*(one.name for one in fields(WorkloadSpec) if one.name not in _OWN))
 TICK = timedelta(microseconds=1)  # between two of a call, which keep their order
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """An accepted workload, and what its owner should know. ``uid`` None: a dry run."""
+    """An accepted workload, and what its owner should know. ``uid`` None: a dry run.
+
+    ``kind``: equal for those of which nothing is to be said, and that differ in name and
+    submitted document alone; "" where there is something to say.
+    """
 
     spec: WorkloadSpec
     diagnostics: tuple[Diagnostic, ...]
@@ -53,6 +62,7 @@ class Taken:
     team: Team | None
     uid: UUID | None = None
     gpus: int = 0
+    kind: bytes = b""
 
 
 Answer = Taken | Rejected
@@ -100,16 +110,17 @@ class _Court:
             return one
         try:
             world, team = self._rights(one)
-            return Taken(one, self._found(one, world), world, team)
+            kind = _encoder.encode((id(world), *_of_kind(one)))
+            found = self._found(one, world, kind)
+            return Taken(one, found, world, team, kind=b"" if found else kind)
         except Rejected as refused:
             return refused
 
-    def _found(self, spec: WorkloadSpec, world: World) -> tuple[Diagnostic, ...]:
+    def _found(self, spec: WorkloadSpec, world: World, kind: bytes) -> tuple[Diagnostic, ...]:
         """Return what is to be said of a workload. Raises Refused as ``judged`` does.
 
         One that differs from a faultless one in its name alone, and has a good one, is faultless.
         """
-        kind = _encoder.encode((id(world), replace(spec, name="", template=None)))
         if kind in self._faultless and not any(check_name(spec.name)):
             return ()
         found = judged(spec, world)
@@ -158,39 +169,54 @@ def _name(spec: WorkloadSpec) -> tuple[str, str, str]:
 def _write(answers: Sequence[Answer], actor: Actor) -> list[Answer]:
     """Write all that is accepted, with its story and its entries in the trail."""
     now, written = clock.now(), list[Answer]()
-    rows, pods, trail = list[dict[str, Any]](), list[dict[str, Any]](), []
+    rows, pods, trail = list[_Row](), list[_Row](), list[_Row]()
+    known: dict[bytes, _Alike] = {}
     for one in answers:
         if not isinstance(one, Taken):
             written.append(one)
             continue
-        uid, spec = uuid4(), resolved(one.spec, one.world)
-        row = _row(spec, one, actor, uid)
-        row["created_at"] = now + len(rows) * TICK
-        rows.append(row)
-        pods += [
-            {"workload_id": uid, "position": i, **pod_set_columns(pod_set)}
-            for i, pod_set in enumerate(spec.pod_sets)
-        ]
-        team = one.team.name if one.team else ""
-        trail.append(audit.entry(actor.user, *audited(spec, uid, row["gpus"]), team=team))
-        written.append(Taken(spec, one.diagnostics, one.world, one.team, uid, row["gpus"]))
+        alike = known.get(one.kind)
+        if alike is None:
+            alike = _columns(one, actor)
+            if one.kind:
+                known[one.kind] = alike
+        pod_sets, row, parts = alike
+        spec = one.spec
+        if pod_sets != spec.pod_sets:
+            spec = replace(spec, pod_sets=pod_sets)
+        uid, own = uuid4(), {"name": spec.name, "template": spec.template}
+        rows.append({**row, **own, "uid": uid, "created_at": now + len(rows) * TICK})
+        pods += [{**part, "workload_id": uid} for part in parts]
+        team, gpus = one.team.name if one.team else "", row["gpus"]
+        trail.append(audit.columns(actor.user, *audited(spec, uid, gpus), team=team))
+        written.append(replace(one, spec=spec, uid=uid, gpus=gpus))
     if rows:
         _insert(Workload, rows)
         _insert(PodSet, pods)
         told = [(row["uid"], row["created_at"], "submitted") for row in rows]
         persist.insert(WorkloadEvent, ("workload_id", "at", "kind"), told)
-        persist.create(trail)
+        _insert(AuditEntry, trail)
         request_cycle(CHANGED, *(row["uid"] for row in rows))
     return written
 
 
-def _row(spec: WorkloadSpec, one: Taken, actor: Actor, uid: UUID) -> dict[str, Any]:
+_Alike = tuple[tuple[PodSetSpec, ...], _Row, list[_Row]]
+
+
+def _columns(one: Taken, actor: Actor) -> _Alike:
+    """Return pod sets as nodes and queues spell them, and what rows of all like it say."""
+    spec = resolved(one.spec, one.world)
+    parts = [{"position": i, **pod_set_columns(part)} for i, part in enumerate(spec.pod_sets)]
+    return spec.pod_sets, _row(spec, one, actor), parts
+
+
+def _row(spec: WorkloadSpec, one: Taken, actor: Actor) -> _Row:
     columns = columns_of(spec, actor.user, one.team, one.diagnostics, one.world)
     team, user = columns.pop("team"), columns.pop("submitted_by")
     columns |= {"team_id": team.pk if team else None, "submitted_by_id": user.pk if user else None}
     grace = columns.pop("grace_s", Workload._meta.get_field("grace_s").get_default())  # noqa: SLF001
-    return {"uid": uid, **columns, "grace_s": grace}
+    return {**columns, "grace_s": grace}
 
 
-def _insert(model: persist.Model, rows: Sequence[dict[str, Any]]) -> None:
+def _insert(model: persist.Model, rows: Sequence[_Row]) -> None:
     persist.insert(model, list(rows[0]), [tuple(row.values()) for row in rows])

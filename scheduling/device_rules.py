@@ -1,6 +1,7 @@
 """What a workload should know of the devices that it asks for, and the names it asks by."""
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from gpuplatform.common.diagnostics import Diagnostic
@@ -13,12 +14,16 @@ from scheduling.world import World
 
 def with_real_names(spec: WorkloadSpec) -> WorkloadSpec:
     """Return the spec with parts of devices under the names that nodes and queues use."""
-    return replace(spec, pod_sets=tuple(map(_renamed, spec.pod_sets)))
+    renamed = tuple(map(_renamed, spec.pod_sets))
+    same = all(map(operator.is_, renamed, spec.pod_sets))
+    return spec if same else replace(spec, pod_sets=renamed)
 
 
 def _renamed(pod_set: PodSetSpec) -> PodSetSpec:
     named = named_requests(pod_set.requests)
     memory = max(named.memory_mib, pod_set.device_memory_mib)
+    if memory == pod_set.device_memory_mib and named.requests == pod_set.requests:
+        return pod_set
     return replace(pod_set, requests=named.requests, device_memory_mib=memory)
 
 
@@ -34,17 +39,30 @@ def check_devices(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
             yield Diagnostic("VGPU_NUMBER_DEFAULTED", subject, path, numbers)
         memory = max(named.memory_mib, pod_set.device_memory_mib)
         if named.requests.get(GPU) and not memory:
-            shared = [node.name for node in _nodes(spec, world) if _in_turns(node)]
+            shared = _shared(spec, world)
             if shared:
-                facts = {"pod_set": pod_set.name, "node": shared[0]}
+                facts = {"pod_set": pod_set.name, "node": shared}
                 yield Diagnostic("SHARED_WITHOUT_MEMORY", subject, path, facts)
 
 
-def _nodes(spec: WorkloadSpec, world: World) -> Iterator[Node]:
-    """Yield the nodes of the queue's flavors; all of them for work outside every queue."""
+def _shared(spec: WorkloadSpec, world: World) -> str:
+    """Return the first node of the queue's flavors whose GPUs are used in turns, or "".
+
+    Of all nodes for work outside every queue. Worked out once for the same flavors.
+    """
     queue = world.cluster_queue_of(spec)
+    quotas = world.snapshot.cluster_queues[queue].quotas if queue else None
+    names = None if quotas is None else sorted({fr.flavor for fr in quotas})
+
+    def find() -> str:
+        return next((node.name for node in _nodes(names, world) if _in_turns(node)), "")
+
+    return world.remembered(f"shared in {names}", find)
+
+
+def _nodes(names: Collection[str] | None, world: World) -> Iterator[Node]:
+    """Yield the nodes of these flavors; all of them where none are named."""
     flavors = world.snapshot.flavors
-    names = {fr.flavor for fr in world.snapshot.cluster_queues[queue].quotas} if queue else None
     for node in world.snapshot.nodes:
         if names is None or any(carries(node, flavors[n]) for n in names if n in flavors):
             yield node

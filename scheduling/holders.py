@@ -110,24 +110,30 @@ class Stand(NamedTuple):
 
 def read_holders(keys: Collection[int] | None = None) -> list[Holder]:
     """Return what is held, the oldest first; all of it, or these admissions. 1 query."""
-    if keys is None:
-        return list(_read(Admission.objects.all()))
-    parts = persist.among(Admission.objects.all(), keys)
-    return [one for part in parts for one in _read(part)]
+    width = len(ADMISSION)
+    found = ALL.ask() if keys is None else SOME.ask(keys) if keys else ()
+    parts: Iterator[list[Any]] = ([*row[:width], Owner(*row[width:])] for row in found)
+    return [Holder(*cells) for cells in parts]
 
 
-def _read(admissions: QuerySet[Admission]) -> Iterator[Holder]:
+def _facts(admissions: QuerySet[Admission]) -> QuerySet[Admission, Any]:
     texts = {f"{name}_text": Cast(f"workload__{name}", TextField()) for name in WORKLOAD_TEXTS}
     columns = (*ADMISSION, *(f"workload__{name}" for name in WORKLOAD))
     rows = admissions.filter(released_at=None).annotate(**texts).order_by("admitted_at", "id")
-    width = len(ADMISSION)
-    for row in persist.fetch(rows.values_list(*columns, *texts)):
-        cells: list[Any] = [*row[:width], Owner(*row[width:])]
-        yield Holder(*cells)
+    return rows.values_list(*columns, *texts)
+
+
+ALL = persist.Question(lambda _: _facts(Admission.objects.all()))
+SOME = persist.Question(lambda keys: _facts(Admission.objects.filter(pk__among=keys)))
+STANDS = persist.Question(
+    lambda _: (
+        Placement.objects.filter(admission__released_at=None)
+        .order_by()
+        .values_list("admission_id", "pod_set", "node", "count")
+    )
+)
 
 
 def read_stands() -> list[Stand]:
     """Return where the pods of all that is held stand. 1 query."""
-    rows = Placement.objects.filter(admission__released_at=None).order_by()
-    columns = rows.values_list("admission_id", "pod_set", "node", "count")
-    return list(map(Stand._make, persist.fetch(columns)))
+    return list(map(Stand._make, STANDS.ask()))

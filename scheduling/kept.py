@@ -31,6 +31,7 @@ from scheduling.models import Workload as WorkloadRow
 from scheduling.moves import Move
 from scheduling.works import Works, keys_of, read_works
 
+NEWEST = persist.Question(lambda _: Cycle.objects.order_by("-id").values_list("pk")[:1])
 OVERLAP = 1_000  # ids: a lower one may be committed after a higher one
 Value = TypeVar("Value")
 
@@ -72,8 +73,8 @@ class Kept:
 
     def is_outdated(self) -> bool:
         """Return whether somebody else has decided since, or everything was forgotten. 1 query."""
-        newest = Cycle.objects.order_by("-id").values_list("pk", flat=True).first()
-        return (newest or 0) != self.last_cycle
+        newest: tuple[int, ...] = next(NEWEST.ask(), (0,))
+        return newest != (self.last_cycle,)
 
     def feed(self, news: Collection[tuple[int, str, str]]) -> bool:
         """Take in changes; False: the world has to be read anew."""

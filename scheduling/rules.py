@@ -69,12 +69,15 @@ def resolved(spec: WorkloadSpec, world: World) -> WorkloadSpec:
 
     def spelled(pod_set: PodSetSpec) -> PodSetSpec:
         asked = pod_set.topology
+        if asked is None and not pod_set.slices:
+            return pod_set
         if asked is not None and asked.level:
             asked = replace(asked, level=label(asked.level))
         slices = tuple(replace(layer, level=label(layer.level)) for layer in pod_set.slices)
         return replace(pod_set, topology=asked, slices=slices)
 
-    return replace(spec, pod_sets=tuple(spelled(pod_set) for pod_set in spec.pod_sets))
+    pod_sets = tuple(spelled(pod_set) for pod_set in spec.pod_sets)
+    return spec if pod_sets == spec.pod_sets else replace(spec, pod_sets=pod_sets)
 
 
 def check_workload(spec: WorkloadSpec, world: World) -> list[Diagnostic]:

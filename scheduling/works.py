@@ -4,10 +4,10 @@ Equal pod sets become one object, so that a hundred thousand equal gangs cost th
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from itertools import starmap
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
@@ -110,12 +110,28 @@ def read_works(
         waiting: also what holds nothing.
     """
     found = Works()
-    if uids is None:
-        _read(_live(waiting=waiting), doors, found)
-        return found
-    for part in persist.batches(uids):
-        _read(_live(waiting=waiting).filter(uid__in=part), doors, found)
+    for part in [None] if uids is None else persist.batches(uids):
+        _read(partial(_ask, uids=part, waiting=waiting), doors, found)
     return found
+
+
+Live = QuerySet[rows.Workload]
+Answers = Iterable[tuple[Any, ...]]
+Ask = Callable[[Callable[[Live], QuerySet[Any, Any]]], Answers]
+
+
+def _ask(
+    word: Callable[[Live], QuerySet[Any, Any]], *, uids: Collection[UUID] | None, waiting: bool
+) -> Answers:
+    """Return what rows say of live workloads, all or these; ``word`` makes a query of them."""
+    if uids is None:
+        return persist.fetch(word(_live(waiting=waiting)))
+    return _question(word, waiting=waiting).ask(uids)
+
+
+@cache
+def _question(word: Callable[[Live], QuerySet[Any, Any]], *, waiting: bool) -> persist.Question:
+    return persist.Question(lambda keys: word(_live(waiting=waiting).filter(uid__among=keys)))
 
 
 def _live(*, waiting: bool) -> QuerySet[rows.Workload]:
@@ -129,46 +145,68 @@ def texts_of(names: Iterable[str]) -> dict[str, Cast]:
     return {f"{name}_text": Cast(name, TextField()) for name in names}
 
 
-def _read(live: QuerySet[rows.Workload], doors: Doors, found: Works) -> None:
-    scope = live.order_by().values("uid")
-    open_ones = rows.Admission.objects.filter(released_at=None, workload__in=scope).order_by()
-    facts = (*Held._fields[:7], "workload__namespace", "workload__team_id")
-    for line in persist.fetch(open_ones.values_list(*facts)):
+def _read(ask: Ask, doors: Doors, found: Works) -> None:
+    for line in ask(_open_ones):
         one = Held(*line)
         key = str(one.workload_id)
         found.held[leaving_key(key) if one.is_part else key] = one
     # The workloads before their pod sets: one that is submitted between the two queries must be
     # seen with its pod sets or not at all, for a gang without pods fits everywhere.
-    texts = texts_of(WORKLOAD_TEXTS)
-    ordered = live.order_by("created_at", "uid").annotate(**texts)
-    works = starmap(Facts, persist.fetch(ordered.values_list(*WORKLOAD, *texts)))
-    roles = roles_in(scope)
-    placed = _placed(open_ones.values("pk"))
+    works = starmap(Facts, ask(_facts))
+    roles = _by_workload(ask(_roles))
+    placed = _placed(ask(_stands))
     for row in works:
         _add(row, roles[row.uid], placed, doors, found)
 
 
-def roles_in(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
-    """Return the pod sets of the workloads of a query, in their order. 1 query."""
+def _open_of(live: Live) -> QuerySet[rows.Admission]:
+    scope = live.order_by().values("uid")
+    return rows.Admission.objects.filter(released_at=None, workload__in=scope).order_by()
+
+
+def _open_ones(live: Live) -> QuerySet[rows.Admission, Any]:
+    facts = (*Held._fields[:7], "workload__namespace", "workload__team_id")
+    return _open_of(live).values_list(*facts)
+
+
+def _facts(live: Live) -> QuerySet[rows.Workload, Any]:
+    texts = texts_of(WORKLOAD_TEXTS)
+    return live.order_by("created_at", "uid").annotate(**texts).values_list(*WORKLOAD, *texts)
+
+
+def _roles(live: Live) -> QuerySet[rows.PodSet, Any]:
+    return _roles_in(live.order_by().values("uid"))
+
+
+def _roles_in(scope: Any) -> QuerySet[rows.PodSet, Any]:
     texts = texts_of(SHAPE_TEXTS)
     of = rows.PodSet.objects.filter(workload__in=scope).order_by("workload_id", "position")
-    lines = of.annotate(**texts).values_list("workload_id", "wanted", "finished", *SHAPE, *texts)
+    columns = ("workload_id", "wanted", "finished", *SHAPE, *texts)
+    return of.annotate(**texts).values_list(*columns)
+
+
+def roles_in(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
+    """Return the pod sets of the workloads of a query, in their order. 1 query."""
+    return _by_workload(persist.fetch(_roles_in(scope)))
+
+
+def _by_workload(lines: Answers) -> defaultdict[UUID, list[RoleRow]]:
     found: defaultdict[UUID, list[RoleRow]] = defaultdict(list)
-    for uid, wanted, finished, *shape in persist.fetch(lines):
+    for uid, wanted, finished, *shape in lines:
         found[uid].append(RoleRow(tuple(shape), wanted, finished))
     return found
 
 
-def _placed(admissions: Any) -> defaultdict[int, list[Placed]]:
+def _stands(live: Live) -> QuerySet[rows.Placement, Any]:
     texts = texts_of(("flavors", "charges", "devices"))
-    lines = (
-        rows.Placement.objects.filter(admission__in=admissions)
-        .annotate(**texts)
-        .order_by("admission_id", "pod_set", "node")
-        .values_list("admission_id", "pod_set", "node", "count", *texts)
-    )
+    of = rows.Placement.objects.filter(admission__in=_open_of(live).values("pk"))
+    columns = ("admission_id", "pod_set", "node", "count", *texts)
+    return of.annotate(**texts).order_by("admission_id", "pod_set", "node").values_list(*columns)
+
+
+def _placed(lines: Answers) -> defaultdict[int, list[Placed]]:
     found: defaultdict[int, list[Placed]] = defaultdict(list)
-    for pk, pod_set, node, count, flavors, charges, devices in persist.fetch(lines):
+    for pk, pod_set, node, count, flavors, charges, devices in lines:
         charged = None if charges is None else read_json(charges)
         found[pk].append(
             Placed(pod_set, node, count, read_json(flavors), charged, read_json(devices))

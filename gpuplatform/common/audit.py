@@ -18,11 +18,12 @@ def record(
     reason: str = "",
     team: str = "",
 ) -> None:
-    """Write one entry in the current transaction; the arguments are those of :func:`entry`."""
-    entry(actor, action, subject, before, after, reason=reason, team=team).save(force_insert=True)
+    """Write one entry in the current transaction; the arguments are those of :func:`columns`."""
+    said = columns(actor, action, subject, before, after, reason=reason, team=team)
+    AuditEntry(**said).save(force_insert=True)
 
 
-def entry(
+def columns(
     actor: AbstractUser | None,
     action: str,
     subject: tuple[str, str],
@@ -31,8 +32,8 @@ def entry(
     *,
     reason: str = "",
     team: str = "",
-) -> AuditEntry:
-    """Return an entry that is not written yet, for who writes many of them at once.
+) -> dict[str, Any]:
+    """Return what the row of an entry says, for who writes many of them at once.
 
     Args:
         actor: who acted; None for the system itself.
@@ -43,15 +44,15 @@ def entry(
         reason: the sentence the actor gave.
         team: slug of the team concerned, so that its lead may read the entry.
     """
-    return AuditEntry(
-        actor=actor,  # type: ignore[misc]  # the room above decides which user model it is
-        actor_name=actor.get_username() if actor else "system",
-        action=action,
-        subject_kind=subject[0],
-        subject=subject[1],
-        team=team,
-        reason=reason,
-        before=before,
-        after=after,
-        request_id=current_request_id(),
-    )
+    return {
+        "actor_id": actor.pk if actor else None,
+        "actor_name": actor.get_username() if actor else "system",
+        "action": action,
+        "subject_kind": subject[0],
+        "subject": subject[1],
+        "team": team,
+        "reason": reason,
+        "before": before,
+        "after": after,
+        "request_id": current_request_id(),
+    }
