@@ -80,7 +80,8 @@ class Explainer:
         reason = _summary(never, quota, homeless=lead.homeless)
         final = [*never, *(b for b in quota if b.code is BlockerCode.IMPOSSIBLE)]
         if final:
-            kept_out = [b for b in self._room(workload, lead.chosen) if _excludes_nodes(b)]
+            room = [] if lead.homeless else self._room(workload, lead.chosen)
+            kept_out = [blocker for blocker in room if _excludes_nodes(blocker)]
             return reason, _without_repeats([*final, *kept_out, *lead.refusals])
         if lead.homeless:
             return reason, _without_repeats([*lead.refusals, *quota])
