@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from scheduling.engine.atlas import Atlas
-from scheduling.engine.ground import Footprint, HoleTable
+from scheduling.engine.ground import Footprint
 from scheduling.engine.journal import Journal, Trial
 from scheduling.engine.scoring.devices import Spare, whole_turns
 from scheduling.engine.scoring.holes import after, fitting
 from scheduling.engine.snapshot import Assignment, PodSet, Workload
+from scheduling.engine.tables import HoleTable
 from scheduling.engine.usage import is_whole_gpu, paired
 
 Seats = Sequence[tuple[int, ...]]  # the devices of each pod on one node
@@ -83,21 +84,32 @@ class FreeCapacity:
         devices: Mapping[str, Seats] = NO_DEVICES,
     ) -> None:
         """Put pods of one pod set on several nodes; ``sign`` -1 takes them away."""
-        ground, holes, write = self.ground, self.holes, self._journal.write
-        pod, numbers, known = ground.footprint_of(pod_set), ground.numbers, ground.holes
-        for node, count in nodes.items():
-            number, pods = numbers.get(node), sign * count
-            if number is None or not pods:
-                continue
-            hole = holes[number]
-            if known[hole].devices and pod.shape.devices:
-                left = self._on_devices(hole, pod, pods, devices.get(node, ()))
-            else:
-                left = ground.step(hole, pod, pods)
-            write(holes, number, left)
-            for resource, amount in pod.strange:
-                key = node, resource
-                write(self._strange, key, self._strange.get(key, 0) + amount * pods)
+        ground, holes, steps = self.ground, self.holes, self.ground.steps
+        pod, known = ground.footprint_of(pod_set), ground.numbers
+        come = {known[node]: sign * n for node, n in nodes.items() if n and node in known}
+        if pod.shape.devices and ground.tells_apart:
+            names = ground.names
+            left = {i: self._left(i, pod, n, devices.get(names[i], ())) for i, n in come.items()}
+        else:
+            kind = pod.number
+            left = {i: steps[holes[i], kind, n] for i, n in come.items()}
+        self._journal.write_all(holes, left)
+        for resource, amount in pod.strange:
+            self._take_strange(resource, amount, come)
+
+    def _take_strange(self, resource: str, amount: int, come: Mapping[int, int]) -> None:
+        """Note what pods take that their nodes do not have; ``come``: pods by number."""
+        for number, pods in come.items():
+            key = self.ground.names[number], resource
+            taken = self._strange.get(key, 0) + amount * pods
+            self._journal.write(self._strange, key, taken)
+
+    def _left(self, number: int, pod: Footprint, pods: int, seats: Seats) -> int:
+        """Return the hole that pods leave on a node; ``seats``: their devices, told apart."""
+        hole = self.holes[number]
+        if self.ground.holes[hole].devices:
+            return self._on_devices(hole, pod, pods, seats)
+        return self.ground.step(hole, pod, pods)
 
     def _on_devices(self, hole: int, pod: Footprint, pods: int, seats: Seats) -> int:
         """Return the hole that pods on these devices leave.

@@ -103,7 +103,7 @@ def _filled(
     for path in near:
         shares[path] = min(rooms[path], count)
         count -= shares[path]
-    others = {path: room for path, room in rooms.items() if room and not company.get(path)}
+    free = sorted(path for path, room in rooms.items() if room and not company.get(path))
     if count:
-        shares |= share_out(others, count)
+        shares |= share_out({path: rooms[path] for path in free}, count)
     return {path: gets for path, gets in shares.items() if gets}

@@ -6,7 +6,6 @@ themselves. Domains of a level are numbered in the order of their paths, nodes i
 ground: so a number settles ties as the name would.
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 
 from scheduling.engine.topology import Path
@@ -17,7 +16,7 @@ class Domains:
 
     ``of[level][node]`` is the domain of a node inside the topology. ``parts[level][domain]`` lists
     its domains of the next level, and at the last ``depth`` its nodes. ``paths`` names them.
-    ``above`` holds for each domain of the last level those that it is part of, outermost first.
+    ``parent[level][domain]`` is the domain of the level above that it is part of.
     """
 
     def __init__(self, nodes: Sequence[int], paths: Mapping[int, Path], levels: int) -> None:
@@ -32,17 +31,14 @@ class Domains:
             self.paths.append(names)
             self.of.append({number: known[paths[number][:level]] for number in inside})
             self.parts.append([[] for _ in names])
+        self.parent: list[list[int]] = [[0] * len(self.paths[0])]
         for level in range(self.depth):
             above = {name: domain for domain, name in enumerate(self.paths[level])}
-            for domain, path in enumerate(self.paths[level + 1]):
-                self.parts[level][above[path[:level]]].append(domain)
+            self.parent.append([above[path[:level]] for path in self.paths[level + 1]])
+            for domain, up in enumerate(self.parent[-1]):
+                self.parts[level][up].append(domain)
         for number in inside:
             self.parts[self.depth][self.of[self.depth][number]].append(number)
-        self.above = [self._above(path) for path in self.paths[-1]]
-
-    def _above(self, path: Path) -> tuple[int, ...]:
-        levels = self.paths[: self.depth]
-        return tuple(bisect_left(names, path[:level]) for level, names in enumerate(levels))
 
 
 def _depth(inside: Sequence[int], paths: Mapping[int, Path], levels: int) -> int:

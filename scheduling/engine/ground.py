@@ -6,11 +6,11 @@ pod that comes or goes is one integer written, and what was worked out for a hol
 node that ever looks the same. No result depends on the numbers of holes.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import SupportsIndex
 
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, PODS_PER_NODE, WHOLE, Node
+from scheduling.engine.memo import Memo
 from scheduling.engine.scoring.devices import Ask, Spare, spare_of
 from scheduling.engine.scoring.holes import Hole, Keep, Shape, after, meet
 from scheduling.engine.snapshot import PodSet
@@ -22,7 +22,7 @@ from scheduling.engine.usage import (
     requested_devices,
 )
 
-REMEMBERED = 200_000  # steps from hole to hole; then the memory starts anew
+REMEMBERED = 200_000  # pod sets; then the memory starts anew
 
 
 def left_on(node: Node) -> dict[str, int]:
@@ -48,65 +48,6 @@ def unmanaged_on(spare: Spare, node: Node) -> Spare:
     return spare.less(each, (order[pod % len(order)] for pod in range(pods)))
 
 
-class HoleTable(list[int]):
-    """The hole of each node, by number, with a log of the numbers that were written.
-
-    Whoever keeps something by node remembers its place in the log, and looks again at what has
-    been written since; undoing a trial is writing as well.
-    """
-
-    def __init__(self, holes: Iterable[int]) -> None:
-        super().__init__(holes)
-        self.base = 0  # how much of the log has been dropped
-        self.log: list[int] = []
-        self._most = 4 * len(self) + 4096
-
-    def __setitem__(self, number: SupportsIndex, hole: int) -> None:  # type: ignore[override]
-        list.__setitem__(self, number, hole)
-        self.log.append(number)  # type: ignore[arg-type]
-        if len(self.log) > self._most:
-            self.base += len(self.log)
-            self.log.clear()
-
-    def refresh(self) -> int:
-        """Bring the table up to date; return the place in the log that has been reached."""
-        return self.base + len(self.log)
-
-    def since(self, mark: int) -> Collection[int]:
-        """Return the numbers written since that place, each once; all of them if it is too old."""
-        return range(len(self)) if mark < self.base else set(self.log[mark - self.base :])
-
-
-class Meeting(HoleTable):
-    """What is free in each of several tables at once, brought up to date when asked for."""
-
-    def __init__(self, ground: "Ground", tables: Sequence[HoleTable]) -> None:
-        self._ground, self._tables = ground, tables
-        self._marks = [table.refresh() for table in tables]
-        super().__init__(map(self._meet, range(len(tables[0]))))
-
-    def _meet(self, number: int) -> int:
-        tables = self._tables
-        hole = tables[0][number]
-        for table in tables:
-            other = table[number]
-            if other != hole:
-                hole = self._ground.meet(hole, other)
-        return hole
-
-    def refresh(self) -> int:
-        """Look again at what was written in any of the tables."""
-        ends = [table.refresh() for table in self._tables]
-        if ends != self._marks:
-            marks, self._marks = self._marks, ends
-            written = [t.since(m) for t, m in zip(self._tables, marks, strict=True)]
-            for number in set().union(*written):
-                hole = self._meet(number)
-                if hole != self[number]:
-                    self[number] = hole
-        return super().refresh()
-
-
 class Footprint:
     """What one pod of a pod set leaves of a hole, and the resources that no node here has."""
 
@@ -121,6 +62,7 @@ class Ground:
 
     ``columns`` gives each resource its place in a hole's amounts; GPUs come behind the ``plain``
     others, slices of them first. ``empty`` is each node's hole with no work of ours on it.
+    ``tells_apart``: some node tells its devices apart, instead of counting them alone.
     ``keeps``: what goes with a free GPU is kept from pods that ask for none.
     """
 
@@ -139,11 +81,13 @@ class Ground:
         self.looked = self.weighed = 0  # nodes looked at, domains weighed: counted work
         self.holes: list[Hole] = []
         self._ids: dict[Hole, int] = {}
-        self._steps: dict[tuple[int, int, int], int] = {}
-        self._meets: dict[tuple[int, int], int] = {}
+        self.steps = Memo(self._step)  # by hole, number of the footprint and pods: see step
+        self._meets = Memo(self._meet)
         self._shapes: dict[object, Footprint] = {}
+        self._pods: list[Footprint] = []  # by number
         self._footprints: dict[int, tuple[PodSet, Footprint]] = {}
         self.empty = [self.number_of(self._hole(node, kinds.get(node.name, ""))) for node in nodes]
+        self.tells_apart = any(hole.devices for hole in self.holes)
 
     def _hole(self, node: Node, kind: str) -> Hole:
         left = left_on(node)
@@ -192,7 +136,9 @@ class Ground:
     def _footprint(self, pod_set: PodSet) -> Footprint:
         shape, strange = self.shape_of(pod_set)
         if (shape, strange) not in self._shapes:
-            self._shapes[shape, strange] = Footprint(len(self._shapes), shape, strange)
+            made = Footprint(len(self._pods), shape, strange)
+            self._shapes[shape, strange] = made
+            self._pods.append(made)
         return self._shapes[shape, strange]
 
     def shape_of(self, pod_set: PodSet) -> tuple[Shape, tuple[tuple[str, int], ...]]:
@@ -213,21 +159,16 @@ class Ground:
 
     def step(self, hole: int, pod: Footprint, pods: int) -> int:
         """Return the hole that so many pods leave, devices apart; a negative number gives back."""
-        key = hole, pod.number, pods
-        found = self._steps.get(key)
-        if found is None:
-            if len(self._steps) >= REMEMBERED:
-                self._steps.clear()
-            found = self.number_of(after(self.holes[hole], pod.shape, (), pods))
-            self._steps[key] = found
-        return found
+        return self.steps[hole, pod.number, pods]
+
+    def _step(self, step: tuple[int, int, int]) -> int:
+        hole, pod, pods = step
+        return self.number_of(after(self.holes[hole], self._pods[pod].shape, (), pods))
 
     def meet(self, one: int, other: int) -> int:
         """Return the hole of what is free in both."""
-        key = (one, other) if one < other else (other, one)
-        found = self._meets.get(key)
-        if found is None:
-            if len(self._meets) >= REMEMBERED:
-                self._meets.clear()
-            found = self._meets[key] = self.number_of(meet(self.holes[one], self.holes[other]))
-        return found
+        return self._meets[(one, other) if one < other else (other, one)]
+
+    def _meet(self, both: tuple[int, int]) -> int:
+        one, other = both
+        return self.number_of(meet(self.holes[one], self.holes[other]))

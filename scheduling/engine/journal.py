@@ -1,7 +1,10 @@
 """Try and undo: one journal of old values for all tables that a cycle changes."""
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
+
+from scheduling.engine.tables import HoleTable
 
 K = TypeVar("K")
 
@@ -24,6 +27,13 @@ class Journal:
             known = isinstance(table, list) or key in table
             self._old.append((table, key, table[key] if known else None))
         table[key] = value
+
+    def write_all(self, table: HoleTable, holes: Mapping[int, int]) -> None:
+        """Set the holes of several nodes at once, as :meth:`write` does."""
+        self.changes += 1
+        if self._depth:
+            self._old += [(table, number, table[number]) for number in holes]
+        table.update(holes)
 
     def trial(self) -> "Trial":
         """Undo everything written inside the block that is not kept. Trials nest."""

@@ -106,10 +106,10 @@ def _weight(tally: Tally, level: int, domain: int, count: int) -> tuple[int, int
 def _together(tally: Tally, domains: Sequence[int]) -> Mapping[int, int]:
     """Return how many hosts of these domains of the last level hold how many pods."""
     if len(domains) == 1:
-        return tally.hosts[domains[0]]
+        return tally.hosts(domains[0])
     found: Counter[int] = Counter()
     for domain in domains:
-        found.update(tally.hosts[domain])
+        found.update(tally.hosts(domain))
     return found
 
 
@@ -129,10 +129,10 @@ def inside(view: View, tally: Tally, level: int, domain: int, count: int) -> Pla
     """Share the pods out in a domain that can hold them."""
     placed: Placed = {}
     for domains, pods in _parcels(tally, level, domain, count):
-        hosts = [n for one in domains for n in tally.domains.parts[-1][one]]
-        rooms = {number: room for number in hosts if (room := tally.pods(number))}
+        hosts = sorted(n for one in domains for n in tally.domains.parts[-1][one])
+        rooms = tally.roomy(hosts)
         view.looked(len(hosts))
-        placed |= share_out(rooms, pods, lambda number: (view.demerit(number), number))
+        placed |= share_out({n: rooms[n] for n in view.ranked(rooms)}, pods)
     return placed
 
 
@@ -147,7 +147,8 @@ def _parcels(tally: Tally, level: int, domain: int, count: int) -> list[Parcel]:
         further: list[Parcel] = []
         rooms, parts = tally.rooms[below], tally.domains.parts[below - 1]
         for domains, pods in parcels:
-            found = {part: rooms[part] for one in domains for part in parts[one] if rooms[part]}
+            below_them = sorted(part for one in domains for part in parts[one])
+            found = {part: rooms[part] for part in below_them if rooms[part]}
             shares = share_out(found, pods)
             if tally.grain(below) == tally.grain(below + 1):
                 further.append((tuple(shares), pods))

@@ -1,6 +1,6 @@
 """Sharing pods out among rooms: as few as can be, and of those the set that leaves least over."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 MOST_SUMS = 256  # how many sums of rooms are looked at for the snuggest set
@@ -8,22 +8,20 @@ MOST_SUMS = 256  # how many sums of rooms are looked at for the snuggest set
 K = TypeVar("K", bound=Any)
 
 
-def share_out(
-    rooms: Mapping[K, int], count: int, rank: Callable[[K], Any] = lambda name: name
-) -> dict[K, int]:
+def share_out(rooms: Mapping[K, int], count: int) -> dict[K, int]:
     """Give ``count`` pods to as few rooms as can hold them, and of those to the snuggest set.
 
-    All but the last are filled. Of equal rooms the lowest in ``rank``; the rooms must suffice.
+    All but the last are filled. Of equal rooms the first; the rooms must suffice.
     With more than ``MOST_SUMS`` sums to look at the set is not the snuggest for certain: the
     largest rooms are taken, and for the rest the tightest one that holds it.
     """
-    order = sorted(rooms, key=lambda name: (-rooms[name], rank(name)))
+    order = sorted(rooms, key=rooms.__getitem__, reverse=True)  # equal ones stay in order
     chosen: list[K] = []
     left = count
     for place, name in enumerate(order):
         if rooms[name] >= left:
             rest = (other for other in order[place:] if rooms[other] >= left)
-            snug = min(rest, key=lambda other: (rooms[other], rank(other)))
+            snug = min(rest, key=rooms.__getitem__)
             if not place:
                 return {snug: count}
             over = rooms[snug] - left

@@ -2,16 +2,19 @@
 
 A view belongs to the nodes that a pod set may use, to what one of its pods takes, to the rooms
 in which it must fit and to a policy. It is built once and then catches up: when asked, it looks
-again at the nodes that have changed since it was last asked, and at no other. What a hole is
-worth to a shape is worked out once for all nodes that ever look like it.
+again at the holes of which there are more or fewer nodes than when it was last asked, and at no
+other (``census.py``). What a hole is worth to a shape is worked out once for all nodes that ever
+look like it.
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
+from scheduling.engine.census import Census
 from scheduling.engine.domains import Domains
-from scheduling.engine.ground import Footprint, Ground, HoleTable, Meeting
+from scheduling.engine.ground import Footprint, Ground
 from scheduling.engine.machines import PODS
 from scheduling.engine.scoring.holes import Shape
 from scheduling.engine.scoring.order import Order
@@ -19,6 +22,7 @@ from scheduling.engine.scoring.policies import Policy, policy_of, scale_of
 from scheduling.engine.scoring.popularity import Popularity
 from scheduling.engine.scoring.rating import Rating
 from scheduling.engine.slices import Grain
+from scheduling.engine.tables import HoleTable
 from scheduling.engine.tally import Tally
 from scheduling.engine.terms import PlacementPolicy
 
@@ -41,23 +45,16 @@ class View:
     """
 
     def __init__(
-        self, ground: Ground, field: Field, pod: Footprint, table: HoleTable, policy: Policy
+        self, ground: Ground, field: Field, pod: Footprint, census: Census, policy: Policy
     ) -> None:
-        self.field, self._ground, self._table = field, ground, table
-        self._rating = rating = Rating(ground, pod, policy)
-        self._seen = [-1] * len(table)  # the hole when last looked at; -1: not of the field
-        self._pods = [0] * len(table)  # how many fit there
-        # By grain, with the nodes that have changed since the tally was last asked.
-        self._tallies: dict[Grain, tuple[Tally, set[int]]] = {}
+        self.field, self._ground, self._census = field, ground, census
+        self._rating = Rating(ground, pod, policy)
+        # By grain, with the place in the log of nodes up to which they have been counted.
+        self._tallies: dict[Grain, tuple[Tally, int]] = {}
         self._order: Order | None = None
-        self.hosts: Counter[int] = Counter()
-        self._mark = table.refresh()
-        for number in field.numbers:
-            hole = self._seen[number] = table[number]
-            pods = self._pods[number] = rating.fits[hole]
-            self.hosts[pods] += 1
-        self.total = sum(pods * nodes for pods, nodes in self.hosts.items())
-        self.looked(len(field.numbers))
+        census.refresh()
+        self._mark = census.changed.end
+        self._count_anew()
 
     def looked(self, nodes: int = 0, *, weighed: int = 0) -> None:
         """Count nodes that were looked at, and domains that were weighed."""
@@ -72,59 +69,82 @@ class View:
     # -- catching up --------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Look again at the nodes that have changed. Cost: O(those), O(log nodes) each."""
-        table, mark = self._table, self._mark
-        self._mark = end = table.refresh()
-        if mark == end:
+        """Look again at the holes whose nodes are others. Cost: O(those), O(log holes) each."""
+        census, mark = self._census, self._mark
+        census.refresh()
+        self._mark = census.changed.end
+        if mark == self._mark:
             return
-        seen, pods, fits, hosts = self._seen, self._pods, self._rating.fits, self.hosts
-        changed, resized = table.since(mark), list[int]()
-        self._ground.looked += len(changed)
-        moved = [number for number in changed if 0 <= seen[number] != table[number]]
-        for number in moved:
-            hole = seen[number] = table[number]
-            was, now = pods[number], fits[hole]
-            if was != now:
-                pods[number] = now
-                resized.append(number)
-                hosts[was] -= 1
-                hosts[now] += 1
-                self.total += now - was
-        for _, waiting in self._tallies.values():
-            waiting.update(resized)
+        changed = census.changed.since(mark)
+        if changed is None:
+            self._count_anew()
+            return
+        there = changed & census.alike.keys()
+        gone = (changed & self._counted.keys()) - there
+        self.looked(len(there) + len(gone))
+        self._forget(gone)
+        fitting = [hole for hole in there if self._rating.fits[hole]]
+        self._count(fitting)
         if self._order is not None:
-            self._order.enter(moved)
+            self._order.enter(fitting)
             if self._order.worn_out:
                 self._order = None
+
+    def _count_anew(self) -> None:
+        self.total, self.hosts, self._counted = 0, Counter[int](), dict[int, int]()
+        self._order = None
+        self._count([hole for hole in self._census.alike if self._rating.fits[hole]])
+
+    def _count(self, holes: Iterable[int]) -> None:
+        """Count how many nodes look like these, in which pods fit."""
+        alike, fits, counted = self._census.alike, self._rating.fits, self._counted
+        for hole in holes:
+            now, pods = len(alike[hole]), fits[hole]
+            more = now - counted.get(hole, 0)
+            if more:
+                counted[hole] = now
+                self.hosts[pods] += more
+                self.total += pods * more
+
+    def _forget(self, holes: Iterable[int]) -> None:
+        """Let no node look like these any more."""
+        for hole in holes:
+            nodes, pods = self._counted.pop(hole), self._rating.fits[hole]
+            self.hosts[pods] -= nodes
+            self.total -= pods * nodes
 
     def tally(self, grain: Grain = ()) -> Tally:
         """Return the room of the domains; counted from the first time on that it is asked for.
 
         ``grain``: of slices, in which rooms are then counted.
         """
-        known = self._tallies.get(grain)
-        if known is None:
-            made = Tally(self.field.domains, grain), set(self.field.numbers)
-            known = self._tallies[grain] = made
-        tally, waiting = known
-        if waiting:
-            tally.count(waiting, self._pods)
-            waiting.clear()
+        moved = self._census.moved
+        tally, mark = self._tallies.get(grain) or (Tally(self.field.domains, grain), -1)
+        if mark != moved.end:
+            changed = moved.since(mark)
+            numbers = self.field.numbers if changed is None else changed
+            tally.count(numbers, self._census.holes, self._rating.fits)
+            self._tallies[grain] = tally, moved.end
         return tally
 
     # -- nodes --------------------------------------------------------------------------------
 
     def pods(self, number: int) -> int:
-        """Return how many pods the node can hold."""
-        return self._pods[number]
+        """Return how many pods a node of the field can hold."""
+        return self._rating.fits[self._census.holes[number]]
 
     def demerit(self, number: int) -> int:
         """Return how bad a place the node is, one that can hold a pod."""
-        return self._rating.demerits[self._seen[number]]
+        return self._rating.demerits[self._census.holes[number]]
+
+    def ranked(self, numbers: Iterable[int]) -> list[int]:
+        """Return nodes that can hold a pod in the order of merit; ``numbers`` in theirs."""
+        demerits, holes = self._rating.demerits, self._census.holes
+        return sorted(numbers, key=lambda number: demerits[holes[number]])
 
     def seats(self, number: int, pods: int) -> tuple[tuple[int, ...], ...]:
         """Return the devices of each of so many pods on the node; none where they are counted."""
-        return self._rating.seats(self._seen[number], pods)
+        return self._rating.seats(self._census.holes[number], pods)
 
     def most(self) -> int:
         """Return how many pods the roomiest node can hold."""
@@ -133,7 +153,8 @@ class View:
     def snug(self, count: int) -> int | None:
         """Return the tightest node that can hold so many pods, of equals the best; None: none."""
         pods = min((pods for pods in self._sizes() if pods >= count), default=0)
-        return self.order().best((pods,))
+        best = self.order().top(pods)
+        return best[1] if best else None
 
     def by_merit(self, count: int) -> dict[int, int] | None:
         """Place pod after pod on the node that is best then, by the policy, then by number.
@@ -150,11 +171,11 @@ class View:
     def order(self) -> Order:
         """Return the nodes in the order of merit; kept from the first time it is asked for."""
         if self._order is None:
-            self._order = Order(self._rating, self._seen, self._pods, self.field.numbers)
+            self._order = Order(self._rating, self._census.alike)
         return self._order
 
     def _sizes(self) -> list[int]:
-        return [pods for pods, nodes in self.hosts.items() if nodes and pods]
+        return [pods for pods, nodes in self.hosts.items() if nodes]
 
 
 class Views:
@@ -168,7 +189,7 @@ class Views:
         self._policies: dict[PlacementPolicy, Policy] = {}
         self._expected: Mapping[Shape, int] | None = None
         self._views: OrderedDict[tuple[int, ...], tuple[View, PlacementPolicy]] = OrderedDict()
-        self._tables: dict[tuple[int, ...], tuple[object, HoleTable]] = {}
+        self._censuses = WeakValueDictionary[tuple[int, ...], Census]()  # views keep them
         self.expect({})
 
     def expect(self, weights: Mapping[Shape, int]) -> None:
@@ -190,11 +211,11 @@ class Views:
         self, field: Field, pod: Footprint, policy: PlacementPolicy, tables: Sequence[HoleTable]
     ) -> View:
         """Return a view that is up to date."""
-        key = (id(field), pod.number, _RANK[policy], *map(id, tables))
+        key = (id(field), pod.number, id(policy), *map(id, tables))
         known = self._views.get(key)
         if known is None:
-            table, rate = self._table(tables), self._policies[policy]
-            known = self._views[key] = View(self._ground, field, pod, table, rate), policy
+            census, rate = self._census(field, tables), self._policies[policy]
+            known = self._views[key] = View(self._ground, field, pod, census, rate), policy
             if len(self._views) > KEPT:
                 self._views.popitem(last=False)
         else:
@@ -202,14 +223,10 @@ class Views:
         known[0].refresh()
         return known[0]
 
-    def _table(self, tables: Sequence[HoleTable]) -> HoleTable:
-        """Return the table of what is free in all of these."""
-        if len(tables) == 1:
-            return tables[0]
-        key = tuple(map(id, tables))
-        if key not in self._tables:
-            self._tables[key] = tuple(tables), Meeting(self._ground, tables)
-        return self._tables[key][1]
-
-
-_RANK = {policy: number for number, policy in enumerate(PlacementPolicy)}
+    def _census(self, field: Field, tables: Sequence[HoleTable]) -> Census:
+        """Return the count of a field's nodes, one for all views of it."""
+        key = id(field), *map(id, tables)
+        found = self._censuses.get(key)
+        if found is None:
+            found = self._censuses[key] = Census(self._ground, field.numbers, tables)
+        return found

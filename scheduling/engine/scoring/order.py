@@ -1,64 +1,63 @@
 """Nodes in the order in which a policy takes them, by how many pods they hold.
 
-Entries are never searched for: a node that has changed gets a new one, and an old one is
-dropped when it comes to the front.
+Nodes that look alike are equally good and stand here once, with the lowest number among them.
+Entries are never searched for: where that is another number there is a new entry, and an old
+one is dropped when it comes to the front.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from scheduling.engine.scoring.rating import Rating
 
-_STALE = 2  # an order with more than this many entries for each node is worn out
+_STALE = 4  # an order with more than this many entries for each hole is worn out
+_FEW = 64  # entries that never wear it out
 
-Entry = tuple[int, int]  # demerit, number of the node
+Entry = tuple[int, int, int]  # demerit, number of the node, its hole
 
 
 class Order:
-    """The nodes of a view, which keeps the hole of each (``seen``) and how many pods it holds."""
+    """The nodes of a view by what is free on them: ``alike`` lists the nodes of each hole."""
 
-    def __init__(
-        self, rating: Rating, seen: Sequence[int], pods: Sequence[int], numbers: Sequence[int]
-    ) -> None:
-        self._rating, self._most = rating, _STALE * (len(numbers) + 1)
-        self._seen, self._pods = seen, pods
+    def __init__(self, rating: Rating, alike: Mapping[int, Sequence[int]]) -> None:
+        self._rating, self._alike = rating, alike
         self._heaps: dict[int, list[Entry]] = {}
-        for number in numbers:
-            if fitting := pods[number]:
-                entry = rating.demerits[seen[number]], number
-                self._heaps.setdefault(fitting, []).append(entry)
-        for heap in self._heaps.values():
-            heapify(heap)
-        self._entries = sum(map(len, self._heaps.values()))
+        self._entered: dict[int, int] = {}  # the lowest number of each hole, as last entered
+        self._entries = 0
+        self.enter(hole for hole in alike if rating.fits[hole])
 
     @property
     def worn_out(self) -> bool:
         """Return whether most entries are outdated, and a new order is cheaper."""
-        return self._entries > self._most
+        return self._entries > _STALE * len(self._entered) + _FEW
 
-    def enter(self, numbers: Iterable[int]) -> None:
-        """Note that these nodes have changed."""
-        seen, pods, demerits = self._seen, self._pods, self._rating.demerits
-        for number in numbers:
-            if fitting := pods[number]:
-                heap = self._heaps.get(fitting)
-                if heap is None:
-                    heap = self._heaps[fitting] = []
-                heappush(heap, (demerits[seen[number]], number))
+    def enter(self, holes: Iterable[int]) -> None:
+        """Note that other nodes than before look like these, in which a pod fits."""
+        alike, entered, rating, heaps = self._alike, self._entered, self._rating, self._heaps
+        for hole in holes:
+            lowest = alike[hole][0]
+            if entered.get(hole) != lowest:
+                entered[hole] = lowest
+                heap = heaps.setdefault(rating.fits[hole], [])
+                heappush(heap, (rating.demerits[hole], lowest, hole))
                 self._entries += 1
 
     def top(self, pods: int) -> Entry | None:
         """Return the best node of those that hold exactly so many pods."""
-        heap = self._heaps.get(pods, [])
-        while heap and not self._holds(heap[0], pods):
-            heappop(heap)
-            self._entries -= 1
-        return heap[0] if heap else None
+        heap, alike = self._heaps.get(pods, ()), self._alike
+        while heap:
+            _, number, hole = heap[0]
+            if hole in alike and alike[hole][0] == number:
+                return heap[0]
+            if self._entered.get(hole) == number:
+                del self._entered[hole]
+            self._drop(pods)
+        return None
 
-    def _holds(self, entry: Entry, pods: int) -> bool:
-        demerit, number = entry
-        return self._pods[number] == pods and self._rating.demerits[self._seen[number]] == demerit
+    def _drop(self, pods: int) -> Entry:
+        self._entries -= 1
+        return heappop(self._heaps[pods])
 
     def best(self, sizes: Iterable[int]) -> int | None:
         """Return the best node of those that hold any of so many pods."""
@@ -70,31 +69,34 @@ class Order:
 
         None where the devices that a policy takes leave too little for the others.
         """
-        front = [(*entry, pods) for pods in sizes if (entry := self.top(pods))]
+        # Behind each entry its place among its like; -1: the node has a pod already, and comes
+        # again with what is left.
+        front = [(*entry, 0) for pods in sizes if (entry := self.top(pods))]
         heapify(front)
-        rating, placed = self._rating, Counter[int]()
-        out: dict[int, tuple[int, Entry]] = {}  # by number: from which heap, and which entry
-        holes: dict[int, int] = {}  # what is left on nodes that got a pod
+        rating, alike, placed = self._rating, self._alike, Counter[int]()
+        out: dict[int, Entry] = {}  # by hole
         while count and front:
-            demerit, number, pods = heappop(front)
-            if pods:  # 0: it has a pod already, and comes again with what is left
-                out[number] = pods, (demerit, number)
-                holes[number] = self._seen[number]
-                heappop(self._heaps[pods])
+            _, number, hole, place = heappop(front)
+            if place == 0:
+                pods = rating.fits[hole]
+                out[hole] = self._drop(pods)
                 if entry := self._next(pods, out):
-                    heappush(front, (*entry, pods))
+                    heappush(front, (*entry, 0))
+            if 0 <= place < len(alike[hole]) - 1:
+                further = alike[hole][place + 1]
+                heappush(front, (rating.demerits[hole], further, hole, place + 1))
             placed[number] += 1
             count -= 1
-            hole = holes[number] = rating.after_one(holes[number])
-            if rating.fits[hole]:
-                heappush(front, (rating.demerits[hole], number, 0))
-        for pods, entry in out.values():
-            heappush(self._heaps[pods], entry)
+            left = rating.after_one(hole)
+            if rating.fits[left]:
+                heappush(front, (rating.demerits[left], number, left, -1))
+        for hole, entry in out.items():
+            heappush(self._heaps[rating.fits[hole]], entry)
+        self._entries += len(out)
         return None if count else dict(placed)
 
     def _next(self, pods: int, out: Container[int]) -> Entry | None:
-        """Return the best node of a heap that is not out; one may have been entered twice."""
-        while (entry := self.top(pods)) and entry[1] in out:
-            heappop(self._heaps[pods])
-            self._entries -= 1
+        """Return the best node of a heap whose hole is not out; one may stand twice."""
+        while (entry := self.top(pods)) and entry[2] in out:
+            self._drop(pods)
         return entry

@@ -1,26 +1,9 @@
 """What each hole is worth to one kind of pod, worked out once for all nodes that look alike."""
 
-from collections.abc import Callable, Sequence
-
 from scheduling.engine.ground import Footprint, Ground
-from scheduling.engine.scoring.holes import Hole, after, fitting
+from scheduling.engine.memo import Memo
+from scheduling.engine.scoring.holes import after, fitting
 from scheduling.engine.scoring.policies import Policy
-
-REMEMBERED = 200_000  # holes; then the memory starts anew
-
-
-class Worth(dict[int, int]):
-    """A whole number for each hole, worked out when first asked for."""
-
-    def __init__(self, holes: Sequence[Hole], rate: Callable[[Hole], int]) -> None:
-        super().__init__()
-        self._holes, self._rate = holes, rate
-
-    def __missing__(self, hole: int) -> int:
-        if len(self) >= REMEMBERED:
-            self.clear()
-        found = self[hole] = self._rate(self._holes[hole])
-        return found
 
 
 class Rating:
@@ -33,8 +16,9 @@ class Rating:
     def __init__(self, ground: Ground, pod: Footprint, policy: Policy) -> None:
         self._ground, self._pod, self._policy = ground, pod, policy
         shape, strange = pod.shape, bool(pod.strange)
-        self.fits = Worth(ground.holes, lambda hole: 0 if strange else fitting(hole, shape))
-        self.demerits = Worth(ground.holes, lambda hole: -self._policy(hole, shape).merit)
+        known = ground.holes
+        self.fits = Memo[int, int](lambda hole: 0 if strange else fitting(known[hole], shape))
+        self.demerits = Memo[int, int](lambda hole: -self._policy(known[hole], shape).merit)
 
     def rate_by(self, policy: Policy) -> None:
         """Let another policy say how good a place is."""
