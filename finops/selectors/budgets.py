@@ -31,6 +31,11 @@ class BudgetRow:
         return None if self.state is None else part_of(self.state.spent, self.budget.limit)
 
     @property
+    def whole_percent(self) -> int | None:
+        """Return the same in whole percent, of which 100 are only told once all is gone."""
+        return None if self.percent is None else int(self.percent)
+
+    @property
     def is_gone(self) -> bool:
         """Return whether nothing is left."""
         return self.state is not None and self.state.spent >= self.budget.limit

@@ -50,6 +50,14 @@ def test_page_file_and_answer_show_the_same_figures(fin, signed_in):
     assert "1 of 2 budgets is gone" in " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
+def test_a_budget_with_a_cent_left_is_not_gone(fin, signed_in):
+    spent = BudgetState.objects.get(budget__name="datos-money").spent
+    Budget.objects.filter(name="datos-money").update(limit=spent + Decimal("0.01"))
+    html = signed_in(fin).get("/budgets/").content.decode()
+    assert "99 %" in html
+    assert "100 %" not in html
+
+
 def test_a_lead_sees_the_own_budgets_only(lea, signed_in):
     browser = signed_in(lea)
     assert [row["name"] for row in csv_rows(browser.get("/budgets/?format=csv"))] == [
