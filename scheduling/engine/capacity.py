@@ -86,21 +86,24 @@ class FreeCapacity:
         """Put pods of one pod set on several nodes; ``sign`` -1 takes them away."""
         ground, holes, steps = self.ground, self.holes, self.ground.steps
         pod, known = ground.footprint_of(pod_set), ground.numbers
-        come = {known[node]: sign * n for node, n in nodes.items() if n and node in known}
-        if pod.shape.devices and ground.tells_apart:
-            names = ground.names
-            left = {i: self._left(i, pod, n, devices.get(names[i], ())) for i, n in come.items()}
-        else:
-            kind = pod.number
-            left = {i: steps[holes[i], kind, n] for i, n in come.items()}
+        told_apart, kind = pod.shape.devices and ground.tells_apart, pod.number
+        left: dict[int, int] = {}
+        for node, pods in nodes.items():
+            number = known.get(node)
+            if number is None or not pods:
+                continue
+            if told_apart:
+                left[number] = self._left(number, pod, sign * pods, devices.get(node, ()))
+            else:
+                left[number] = steps[holes[number], kind, sign * pods]
+            if pod.strange:
+                self._take_strange(node, pod, sign * pods)
         self._journal.write_all(holes, left)
-        for resource, amount in pod.strange:
-            self._take_strange(resource, amount, come)
 
-    def _take_strange(self, resource: str, amount: int, come: Mapping[int, int]) -> None:
-        """Note what pods take that their nodes do not have; ``come``: pods by number."""
-        for number, pods in come.items():
-            key = self.ground.names[number], resource
+    def _take_strange(self, node: str, pod: Footprint, pods: int) -> None:
+        """Note what pods take that the node does not have."""
+        for resource, amount in pod.strange:
+            key = node, resource
             taken = self._strange.get(key, 0) + amount * pods
             self._journal.write(self._strange, key, taken)
 

@@ -42,8 +42,9 @@ class Census:
         if marks == self._marks:
             return
         since = [table.log.since(mark) for table, mark in zip(self._tables, marks, strict=True)]
-        old = None in since
-        written = self._numbers if old else set[int]().union(*filter(None, since))
+        written: set[int] = set()
+        for numbers in since:  # None: nobody knows any more
+            written.update(self._numbers if numbers is None else numbers)
         self._ground.looked += len(written)
         self._move(self._met(written))
 
@@ -62,7 +63,8 @@ class Census:
     def _move(self, met: dict[int, int]) -> None:
         """Let these nodes have these holes."""
         holes, alike = self.holes, self.alike
-        moved, changed = list[int](), set[int]()
+        moved: list[int] = []
+        changed: set[int] = set()
         for number, now in met.items():
             was = holes[number]
             if was in (now, -1):

@@ -6,6 +6,7 @@ themselves. Domains of a level are numbered in the order of their paths, nodes i
 ground: so a number settles ties as the name would.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from scheduling.engine.topology import Path
@@ -16,7 +17,8 @@ class Domains:
 
     ``of[level][node]`` is the domain of a node inside the topology. ``parts[level][domain]`` lists
     its domains of the next level, and at the last ``depth`` its nodes. ``paths`` names them.
-    ``parent[level][domain]`` is the domain of the level above that it is part of.
+    ``parent[level][domain]`` is the domain of the level above that it is part of. The largest
+    domain of a level has ``widest[level]`` nodes.
     """
 
     def __init__(self, nodes: Sequence[int], paths: Mapping[int, Path], levels: int) -> None:
@@ -39,6 +41,7 @@ class Domains:
                 self.parts[level][up].append(domain)
         for number in inside:
             self.parts[self.depth][self.of[self.depth][number]].append(number)
+        self.widest = [max(Counter(of.values()).values(), default=0) for of in self.of]
 
 
 def _depth(inside: Sequence[int], paths: Mapping[int, Path], levels: int) -> int:

@@ -36,6 +36,8 @@ def assign_pod_set(
     names = atlas.ground.names
     order = sorted(placed)
     nodes = {names[number]: placed[number] for number in order}
+    if not atlas.ground.tells_apart:
+        return Assignment(pod_set.name, pod_set.count, option, nodes)
     seats = {names[n]: seats for n in order if (seats := view.seats(n, placed[n]))}
     return Assignment(pod_set.name, pod_set.count, option, nodes, seats)
 

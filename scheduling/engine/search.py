@@ -32,6 +32,9 @@ def together(view: View, count: int, level: int, grain: Grain = ()) -> Placed | 
     host = view.snug(count)
     if host is not None:
         return {host: count}
+    widest = view.field.domains.widest
+    if level < len(widest) and count > view.most() * widest[level]:
+        return None  # too large for any domain, even if all its nodes were like the roomiest
     tally = view.tally(grain)
     for tier in range(tally.domains.depth, level - 1, -1):
         domain = tightest(view, tally, tier, count)

@@ -47,7 +47,7 @@ class HoleTable(list[int]):
 
     def update(self, holes: Mapping[int, int]) -> None:
         """Write the holes of several nodes."""
-        put = super().__setitem__
+        put = list.__setitem__
         for number, hole in holes.items():
-            put(number, hole)
+            put(self, number, hole)
         self.log.write(holes)

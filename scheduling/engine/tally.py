@@ -54,7 +54,8 @@ class Tally:
             if not more:
                 break
             raw, rooms, grain = self._raw[level], self.rooms[level], self._grain[level]
-            parent, above = self.domains.parent[level], dict[int, int]()
+            parent = self.domains.parent[level]
+            above: dict[int, int] = {}
             for domain, pods in more.items():
                 raw[domain] += pods
                 room = whole(raw[domain], grain) if grain > 1 else raw[domain]

@@ -73,7 +73,8 @@ class Order:
         # again with what is left.
         front = [(*entry, 0) for pods in sizes if (entry := self.top(pods))]
         heapify(front)
-        rating, alike, placed = self._rating, self._alike, Counter[int]()
+        rating, alike = self._rating, self._alike
+        placed: Counter[int] = Counter()
         out: dict[int, Entry] = {}  # by hole
         while count and front:
             _, number, hole, place = heappop(front)

@@ -38,7 +38,7 @@ class Rating:
         free, shape = self._ground.holes[hole], self._pod.shape
         if not (free.devices and shape.devices):
             return ()
-        found = list[tuple[int, ...]]()
+        found: list[tuple[int, ...]] = []
         for _ in range(pods):
             found.append(self._policy(free, shape).devices)
             free = after(free, shape, found[-1])
