@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audit", "submit")
 LISTS += ("flavors", "fair-share", "replays", "requests")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator")
-OWN = ("people", "account", "account-password")
+OWN = ("people", "account", "account-password", "webhooks", "webhook-new")
 NEW = (
     "quotas-edit",
     "queue-new",
@@ -54,6 +54,7 @@ BEGINNINGS = {
     "sources": ("No source is connected yet", "source-new"),
     "flavors": ("No flavor yet", "flavor-new", "topology-new"),
     "audit": ("Nothing has been changed yet",),
+    "webhooks": ("No webhook yet", "webhook-new"),
     "account": ("No token yet",),
 }
 EXPORTED = ("queues", "workloads", "nodes", "borrowing", "teams", "audit")
