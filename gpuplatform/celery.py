@@ -33,10 +33,13 @@ app.conf.beat_schedule = {
     "seals": {"task": "common.seal_audit", "schedule": 60.0},
     "failures": {"task": "common.forget_failures", "schedule": 6 * 3600.0},
     "sessions": {"task": "common.forget_sessions", "schedule": 6 * 3600.0},
+    "webhooks": {"task": "doors.tell_webhooks", "schedule": 10.0},
+    "deliveries": {"task": "doors.forget_deliveries", "schedule": 6 * 3600.0},
     "prune": {"task": "scheduling.prune", "schedule": 3600.0},
 }
 app.conf.task_routes = {
     "scheduling.send_mail": {"queue": "mail"},  # a dead mail server keeps no cycle waiting
+    "doors.tell_webhooks": {"queue": "mail"},
     "scheduling.*": {"queue": "cycle"},
     "finops.*": {"queue": "cost"},
     "doors.*": {"queue": "cost"},

@@ -286,6 +286,10 @@ CONSOLIDATION_GPU_HOURS = env("CONSOLIDATION_GPU_HOURS")
 # Hosts (with the port, where one is written) that sources of cost and usage may be on. No other
 # host is ever called, whatever address somebody enters.
 SOURCE_HOSTS = [host.strip().lower() for host in env("SOURCE_HOSTS").split(",") if host.strip()]
+# Networks (10.0.0.0/8) that webhooks may call although they are not public, and if any are named,
+# the only hosts (hooks.example.org, *.example.org) that they may call.
+WEBHOOK_NETWORKS = [part.strip() for part in env("WEBHOOK_NETWORKS").split(",") if part.strip()]
+WEBHOOK_HOSTS = [host.strip().lower() for host in env("WEBHOOK_HOSTS").split(",") if host.strip()]
 # SOURCE_<NAME>_TOKEN, _USER, _PASSWORD, _DSN: kept nowhere else, shown nowhere.
 SOURCE_SECRETS = {
     name: value

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, register_convert
 from gpuplatform.common import health
 from gpuplatform.common.pages import DayConverter, NameConverter
 from gpuplatform.doors import views as doors
+from gpuplatform.doors import webhook_pages as webhooks
 from gpuplatform.doors.failures import failures_page
 from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.search import search_page
@@ -31,6 +32,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("search/", search_page, name="search"),
     path("failures/", failures_page, name="failures"),
     path("submit/", doors.submit_page, name="submit"),
+    path("webhooks/", webhooks.webhooks_page, name="webhooks"),
+    path("webhooks/new/", webhooks.webhook_new, name="webhook-new"),
+    path("webhooks/<uuid:uid>/", webhooks.webhook_page, name="webhook"),
+    path("webhooks/<uuid:uid>/edit/", webhooks.webhook_edit, name="webhook-edit"),
+    path("webhooks/<uuid:uid>/test/", webhooks.webhook_test, name="webhook-test"),
+    path("webhooks/<uuid:uid>/secret/", webhooks.webhook_secret, name="webhook-secret"),
+    path("webhooks/<uuid:uid>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path("webhooks/<uuid:uid>/again/", webhooks.webhook_again, name="webhook-again"),
     path("", include("queues.urls")),  # before scheduling's: "queues/new/" is not a queue
     path("", include("finops.urls")),
     path("", include("scheduling.urls")),

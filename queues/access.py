@@ -115,6 +115,15 @@ class Actor:
         return self.is_admin
 
     @property
+    def may_tell_all(self) -> bool:
+        """Return whether webhooks of the whole platform, and of all teams, may be set up."""
+        return self.has_role(Role.ADMIN) and self.has_scope("webhooks")
+
+    def may_tell_of(self, team_id: int | None) -> bool:
+        """Return whether webhooks of a team, or with None of the platform, may be set up."""
+        return self.may_tell_all or (self.has_scope("webhooks") and self.leads(team_id))
+
+    @property
     def useful_scopes(self) -> list[str]:
         """Return the scopes that a token of this person would not carry in vain."""
         leads = any(self.leads(team) for team in self.team_ids)
@@ -125,6 +134,7 @@ class Actor:
             "cost:read": self.sees_everything or leads,
             "cost:close": self.has_role(Role.FINANCE, Role.ADMIN),
             "audit:read": self.has_role(Role.ADMIN, Role.AUDITOR) or leads,
+            "webhooks": is_admin or leads,
         }
         return [scope for scope in SCOPES if allowed.get(scope, is_admin)]
 

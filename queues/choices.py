@@ -145,6 +145,7 @@ SCOPES = (
     "cost:read",
     "cost:close",
     "audit:read",
+    "webhooks",
     "cluster:agent",
     "admin",
 )

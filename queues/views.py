@@ -46,6 +46,7 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "requests": actor.sees_everything or bool(actor.team_ids),
         "people": actor.may_manage_people,
         "audit": actor.may_see_audit or leads,
+        "webhooks": actor.may_tell_all or leads,
     }
     roles = [str(Role(role).label) for role in sorted(actor.roles)]
     if not roles and actor.team_ids:

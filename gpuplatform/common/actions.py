@@ -19,6 +19,7 @@ NOUNS: Mapping[str, str | Promise] = {
     "team": _("Team"),
     "topology": _("Topology"),
     "user": _("Person"),
+    "webhook": _("Webhook"),
     "workload": _("Workload"),
     "admission_check": _("Admission check"),
 }
@@ -36,6 +37,8 @@ VERBS: Mapping[str, str | Promise] = {
     "deleted": _("%(noun)s deleted"),
     "scaled": _("%(noun)s brought to another size"),
     "submitted": _("%(noun)s submitted"),
+    "disabled": _("%(noun)s switched off by the platform"),
+    "secret_renewed": _("%(noun)s: another secret"),
     "uncordoned": _("%(noun)s opened again"),
     "updated": _("%(noun)s changed"),
 }

@@ -89,6 +89,7 @@ RAIL = (
     RailItem("mappings", _("Mappings"), "mappings", "m", "prices"),
     RailItem("sources", _("Sources"), "sources", "d", "sources", also=("/failures/",)),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),
+    RailItem("webhooks", _("Webhooks"), "webhooks", "h", "webhooks"),
 )
 
 

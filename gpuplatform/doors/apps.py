@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class DoorsConfig(AppConfig):
-    """Manifests from outside; has commands, no tables."""
+    """Manifests from outside, and webhooks to the outside."""
 
     name = "gpuplatform.doors"
     label = "doors"

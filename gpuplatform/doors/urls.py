@@ -8,10 +8,29 @@ from drf_spectacular.views import (
 )
 from rest_framework.permissions import AllowAny
 
+from gpuplatform.doors import webhook_api as api
 from gpuplatform.doors.api import ManifestsView, UnknownAddress
 
 urlpatterns: list[URLPattern] = [
     path("api/v1/manifests/", ManifestsView.as_view(), name="api-manifests"),
+    path("api/v1/webhooks/", api.WebhooksView.as_view(), name="api-webhooks"),
+    path("api/v1/webhooks/<uuid:uid>/", api.WebhookView.as_view(), name="api-webhook"),
+    path(
+        "api/v1/webhooks/<uuid:uid>/deliveries/",
+        api.DeliveriesView.as_view(),
+        name="api-webhook-deliveries",
+    ),
+    path(
+        "api/v1/webhooks/<uuid:uid>/deliveries/<uuid:delivery>/again/",
+        api.AgainView.as_view(),
+        name="api-webhook-again",
+    ),
+    path("api/v1/webhooks/<uuid:uid>/test/", api.TestView.as_view(), name="api-webhook-test"),
+    path(
+        "api/v1/webhooks/<uuid:uid>/secret/",
+        api.SecretView.as_view(),
+        name="api-webhook-secret",
+    ),
     path(
         "api/v1/openapi.json",
         SpectacularJSONAPIView.as_view(permission_classes=[AllowAny]),

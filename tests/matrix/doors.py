@@ -15,6 +15,7 @@ from tests.matrix.world import (
     AGENT,
     BUDGET,
     CHECK,
+    DELIVERY,
     LICENCES,
     MAPPING_ID,
     MONTH,
@@ -23,6 +24,7 @@ from tests.matrix.world import (
     REQUEST,
     SOURCE,
     SOURCE_DAY,
+    WEBHOOK,
     uid,
     word,
 )
@@ -137,6 +139,8 @@ NOTHING_TO_PUSH = "login 403 403 403 404 403 404"  # no gateway in this world
 ONLY_POST = "405"
 NO_STREAM = "login 204 204 204 204 204 204"  # a synchronous server cannot keep one open
 STREAM_OF_DATOS = "login 404 404 204 204 204 204"
+
+WEBHOOKS = "login 403 403 200 403 403 200"  # of Datos
 
 PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
@@ -334,6 +338,14 @@ PAGES = (
         files=True,
         shows=("reason", "description"),
     ),
+    door("webhooks/", "/webhooks/", WEBHOOKS),
+    door("webhooks/new/", "/webhooks/new/", WEBHOOKS),
+    door("webhooks/<uid>/", f"/webhooks/{WEBHOOK}/", WEBHOOKS),
+    door("webhooks/<uid>/edit/", f"/webhooks/{WEBHOOK}/edit/", WEBHOOKS),
+    door("webhooks/<uid>/test/", f"/webhooks/{WEBHOOK}/test/", ONLY_POST),
+    door("webhooks/<uid>/secret/", f"/webhooks/{WEBHOOK}/secret/", ONLY_POST),
+    door("webhooks/<uid>/delete/", f"/webhooks/{WEBHOOK}/delete/", ONLY_POST),
+    door("webhooks/<uid>/again/", f"/webhooks/{WEBHOOK}/again/", ONLY_POST),
     door("api/docs/", "/api/docs/", EVERYBODY),
     door("api/redoc/", "/api/redoc/", EVERYBODY),
 )
@@ -345,8 +357,25 @@ REST_OF_READERS = "401 404 404 404 200 200 200"
 REST_SEEING_ALL = "401 403 403 403 200 200 200"
 REST_ONLY_POST = "401 405 405 405 405 405 405"
 REST_BILL_OF_IA = "401 404 404 404 200 200 200"
+REST_WEBHOOKS = "401 403 403 200 403 403 200"
 API = "api/v1/"
+HOOK = f"{API}webhooks/<uid>/"
 REST = (
+    door(f"{API}webhooks/", f"/{API}webhooks/", REST_WEBHOOKS, takes_scope=True),
+    door(HOOK, f"/{API}webhooks/{WEBHOOK}/", REST_WEBHOOKS, takes_scope=True),
+    door(
+        f"{HOOK}deliveries/",
+        f"/{API}webhooks/{WEBHOOK}/deliveries/",
+        REST_WEBHOOKS,
+        takes_scope=True,
+    ),
+    door(
+        f"{HOOK}deliveries/<delivery>/again/",
+        f"/{API}webhooks/{WEBHOOK}/deliveries/{DELIVERY}/again/",
+        REST_ONLY_POST,
+    ),
+    door(f"{HOOK}test/", f"/{API}webhooks/{WEBHOOK}/test/", REST_ONLY_POST),
+    door(f"{HOOK}secret/", f"/{API}webhooks/{WEBHOOK}/secret/", REST_ONLY_POST),
     door(f"{API}openapi.json", "/api/v1/openapi.json", EVERYBODY),
     door("^api/", "/api/v1/nothing/", "404"),
     door(f"{API}manifests/", "/api/v1/manifests/", "401 405 405 405 405 405 405"),

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from finops.models import Bill, BillingPeriod, BillLine, Budget, BudgetState, Finding
 from gpuplatform.common import audit
+from gpuplatform.doors.models import Delivery, Webhook
 from queues.models import ApiToken, ClusterQueue, Membership, Namespace, ResourceFlavor, Team, User
 from scheduling.engine.machines import GPU
 from scheduling.models import (
@@ -22,7 +23,7 @@ from scheduling.models import (
     WorkloadEvent,
 )
 from tests.finops.rows import JUNE, price
-from tests.matrix.world import MONTH, add_queue, uid, word
+from tests.matrix.world import MONTH, WEBHOOK, add_queue, uid, word
 from tests.scheduling.loop.world import FLAVOR, work
 
 HOUR = timedelta(hours=1)
@@ -40,6 +41,15 @@ def grow(first: int, last: int) -> None:
             _work(number, team, queue, status)
         _money(number, team, queue)
         _budget(number)
+        _webhook(number)
+
+
+def _webhook(number: int) -> None:
+    """Let one more be told of a team, and one more be told by the webhook of Datos."""
+    team = Team.objects.get(name=f"team-{number}")
+    Webhook.objects.create(name=f"hook-{number}", url="https://localhost:9/", team=team, salt="x")
+    key = f"ping-{number}"
+    Delivery.objects.create(webhook_id=WEBHOOK, event="ping", key=key, body="{}")
 
 
 def _team(number: int) -> Team:

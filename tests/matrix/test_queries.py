@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.matrix.doors import NODE, ZEBU, ZEBU_RUNS
 from tests.matrix.growth import grow
-from tests.matrix.world import MONTH, REPLAY, SOURCE
+from tests.matrix.world import MONTH, REPLAY, SOURCE, WEBHOOK
 
 pytestmark = pytest.mark.django_db
 GOLDEN = Path(__file__).parent / "query_counts.json"
@@ -102,6 +102,10 @@ LISTS_OF_ADMINS = {
     "/agents/": ("", "csv"),
     "/api/v1/agents/": ("",),
     "/people/": ("", "csv"),
+    "/webhooks/": ("",),
+    f"/webhooks/{WEBHOOK}/": ("",),
+    "/api/v1/webhooks/": ("",),
+    f"/api/v1/webhooks/{WEBHOOK}/deliveries/": ("",),
     "/api/v1/mappings/unmatched/": ("",),
     f"/bills/{MONTH}/close/": ("", "json"),
     "/drift/": ("", "csv"),

@@ -124,6 +124,8 @@ def test_a_token_of_one_team_opens_no_row_of_another(
         expected = "404" if is_of_datos else "200"  # it acts as IA's lead
     if holder.startswith("ada") and door.path.startswith("/api/v1/audit/"):
         expected = "200"  # likewise
+    if holder.startswith("ada") and "/webhooks/" in door.path and "200" in door.answers:
+        expected = "200" if door.path.endswith("/v1/webhooks/") else "404"  # likewise
     assert code_of(response) == expected
 
 

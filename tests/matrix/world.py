@@ -22,6 +22,7 @@ from finops.replaying.running import play_next
 from finops.sources.windows import day_window
 from finops.specs import SourceSpec
 from gpuplatform.common import audit
+from gpuplatform.doors.models import Delivery, Webhook
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -57,6 +58,7 @@ LICENCES = "licences"  # shared from August on, so that June's bills know nothin
 REQUEST = 990_201
 REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
 REPLAY_WAITS = UUID("abcdef00-0000-7000-8000-00000000fffe")
+WEBHOOK, DELIVERY = (UUID(f"abcdef00-0000-7000-8000-00000000ff{end}") for end in ("fc", "fd"))
 HOUR = timedelta(hours=1)
 AUGUST = datetime(2026, 8, 1, tzinfo=UTC)
 CODES = {"datos": "zebu", "ia": "yaks", "plataforma": "xeme"}
@@ -112,6 +114,18 @@ def build(ada: User) -> None:
     for number, team in enumerate(CODES):
         _promises(team, ada)
         _assign(team, MAPPING_ID + number)
+    _webhook(Team.objects.get(name="datos"))
+
+
+def _webhook(team: Team) -> None:
+    """Let Datos tell an address where nobody answers."""
+    url, events = "https://localhost:9/", ["workload.finished"]
+    hook = Webhook.objects.create(
+        uid=WEBHOOK, name=word("datos", "description"), url=url, team=team, events=events, salt="x"
+    )
+    Delivery.objects.create(
+        uid=DELIVERY, webhook=hook, event="ping", key="ping", body="{}", state="failed", code=500
+    )
 
 
 def run(clock: Any) -> None:

@@ -22,6 +22,7 @@ from tests.matrix.world import (
     AGENT_NODE,
     BUDGET,
     CHECK,
+    DELIVERY,
     GATE,
     LICENCES,
     MAPPING_ID,
@@ -31,6 +32,7 @@ from tests.matrix.world import (
     REQUEST,
     SOURCE,
     SOURCE_DAY,
+    WEBHOOK,
     word,
 )
 from tests.scheduling.loop.world import FLAVOR
@@ -126,6 +128,10 @@ NO_GATEWAY = "login 403 403 403 404 403 404"  # there is none in this world
 REST_NO_GATEWAY = "401 403 403 403 404 403 404"
 REST_FINANCE = "401 403 403 403 ok 403 ok"
 LEAD_OF_DATOS = "login 404 404 ok 403 403 ok"
+WEBHOOKS = "login 403 403 ok 403 403 ok"  # of Datos
+REST_WEBHOOKS = "401 403 403 ok 403 403 ok"
+AT_HOOK, HOOK = f"/webhooks/{WEBHOOK}/", "webhooks/<uid>/"
+LISTENER = {"name": "chat", "url": "https://example.org/", "events": ["workload.finished"]}
 NEW_PASSWORD = {
     "old_password": PASSWORD,
     "new_password1": "staple battery horse",
@@ -296,6 +302,24 @@ WRITES = (
         "/people/eve/password/",
     ),
     page("account/password/", ANYBODY, NEW_PASSWORD),
+    page("webhooks/new/", WEBHOOKS, LISTENER | {"team": "datos"}),
+    page(f"{HOOK}edit/", WEBHOOKS, LISTENER, f"{AT_HOOK}edit/"),
+    page(f"{HOOK}test/", WEBHOOKS, {}, f"{AT_HOOK}test/"),
+    page(f"{HOOK}secret/", WEBHOOKS, {}, f"{AT_HOOK}secret/"),
+    page(f"{HOOK}delete/", WEBHOOKS, {}, f"{AT_HOOK}delete/"),
+    page(f"{HOOK}again/", WEBHOOKS, {"delivery": str(DELIVERY)}, f"{AT_HOOK}again/"),
+    rest("POST", "webhooks/", REST_WEBHOOKS, LISTENER | {"team": "datos"}),
+    rest("PUT", HOOK, REST_WEBHOOKS, LISTENER, path=f"/api/v1{AT_HOOK}"),
+    rest("DELETE", HOOK, REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}"),
+    rest("POST", f"{HOOK}test/", REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}test/"),
+    rest("POST", f"{HOOK}secret/", REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}secret/"),
+    rest(
+        "POST",
+        f"{HOOK}deliveries/<delivery>/again/",
+        REST_WEBHOOKS,
+        None,
+        path=f"/api/v1{AT_HOOK}deliveries/{DELIVERY}/again/",
+    ),
     page("account/tokens/", ANYBODY, {"name": "new", "scopes": ["read"], "days": "30"}),
     page("account/mail/", ANYBODY, {"wanted": "no"}),
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),

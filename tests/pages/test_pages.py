@@ -24,7 +24,7 @@ LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audi
 LISTS += ("flavors", "fair-share", "replays", "requests", "priority-classes")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator", "shared-costs")
 MONEY += ("shared-cost-new", "failures")
-OWN = ("people", "account", "account-password")
+OWN = ("people", "account", "account-password", "webhooks", "webhook-new")
 NEW = (
     "quotas-edit",
     "queue-new",
@@ -56,6 +56,7 @@ BEGINNINGS = {
     "sources": ("No source is connected yet", "source-new"),
     "flavors": ("No flavor yet", "flavor-new", "topology-new"),
     "audit": ("Nothing has been changed yet",),
+    "webhooks": ("No webhook yet", "webhook-new"),
     "account": ("No token yet",),
 }
 EXPORTED = ("queues", "workloads", "nodes", "borrowing", "teams", "audit")

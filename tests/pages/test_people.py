@@ -243,7 +243,7 @@ def test_a_token_offers_no_scope_that_its_owner_could_not_use(ian, lea, ada, sig
         return [scope for scope, _label in form.fields["scopes"].choices]
 
     assert offered(ian) == ["read", "workloads:submit"]
-    assert offered(lea) == ["read", "workloads:submit", "cost:read", "audit:read"]
+    assert offered(lea) == ["read", "workloads:submit", "cost:read", "audit:read", "webhooks"]
     assert "admin" in offered(ada)
     typed = {"name": "more", "scopes": ["admin"], "days": "30"}
     assert signed_in(ian).post(reverse("account-tokens"), typed).status_code == 422
