@@ -18,7 +18,6 @@ from scheduling.engine.quarantine import Verdict, decide_soundly
 from scheduling.engine.snapshot import Snapshot
 from scheduling.loader import Loaded, load
 from scheduling.models import Cycle
-from scheduling.resizing import trim_placements
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +67,6 @@ def run_cycle(holder: str | None = None) -> CycleReport:
 def _run(held: leases.Held) -> CycleReport:
     began = time.monotonic()
     world = load()  # 1. rows -> snapshot
-    trim_placements(world, world.snapshot.workloads)  # what shrank in place has left its nodes
     meter.note_supply(world)  # 2. what nodes offer and queues are promised since their last edit
     meter.follow(world, at=meter.edited_at(world))
     verdict = decide_soundly(world.snapshot)  # 3. the engine; rather nothing than something wrong

@@ -47,7 +47,6 @@ class Kept:
         # queues whose waiting work is to be told why; "" stands for work outside them
         self.unsaid = {w.queue or "" for w in world.snapshot.workloads if w.admission is None}
         self.touched = {*world.snapshot.cluster_queues, ""}  # queues whose holdings may be new
-        self.resized: list[Workload] = list(self.state.workloads.values())
         self.is_new = True  # nothing has been written of it yet
         self.has_let_go = False  # what a cycle must remember of that is not written yet
         self._seen = set(seen)
@@ -166,7 +165,6 @@ class Kept:
                     self.touched |= self.tree(work.queue)
 
     def _note_size(self, works: Works) -> None:
-        self.resized += [work for work in works.workloads if work.admission is not None]
         latest = [at for at in (resized_at(works), self.world.resized_at) if at]
         self.world = replace(self.world, resized_at=max(latest, default=None))
 

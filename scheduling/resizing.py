@@ -9,12 +9,9 @@ from scheduling import lifecycle
 from scheduling.engine.plan import Admit
 from scheduling.engine.snapshot import Assignment
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.standing import shrunk
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.faces import NO_GROWTH, Face
-from scheduling.loader import Loaded
-from scheduling.models import Admission, Placement, PodSet, Workload
-from scheduling.shrinking import trim
+from scheduling.models import Admission, PodSet, Workload
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
 # Who waits for admission checks holds as well, and may be given more or lose some.
@@ -40,28 +37,6 @@ def grow(workload: Face, known: Known, decision: Admit) -> bool:
     more = PodSet.objects.filter(workload=workload.uid).exclude(wanted=None)
     more.update(count=F("wanted"), wanted=None)
     return True
-
-
-def trim_placements(world: Loaded, works: Iterable[Known]) -> set[str]:
-    """Take the pods off the nodes of elastic work that was brought to a smaller size.
-
-    Which pods go follows from the engine's rule, so quota, nodes and rows agree. Costs nothing
-    where nothing shrank. Returns the keys of those that did.
-    """
-    trimmed = set()
-    for work in works:
-        if work.admission is None:
-            continue
-        wanted = {pod_set.name: pod_set.count for pod_set in work.pod_sets}
-        for assignment in work.admission.assignments:
-            pods = wanted.get(assignment.pod_set, assignment.count)
-            if pods < assignment.count:
-                placed = Placement.objects.filter(
-                    admission=world.admissions[work.key].pk, pod_set=assignment.pod_set
-                )
-                trim(placed, shrunk(assignment.nodes or {"": assignment.count}, pods))
-                trimmed.add(work.key)
-    return trimmed
 
 
 def note_lost(admission: int, known: Known, pods: Iterable[Assignment], at: datetime) -> None:

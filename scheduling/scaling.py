@@ -25,7 +25,7 @@ from queues.models import User
 from queues.services.writing import refuse, require_row
 from scheduling import lifecycle
 from scheduling.engine.diagnostics import check_workload as check_feasible
-from scheduling.engine.terms import Status
+from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import load_snapshot, roles_of
 from scheduling.minima import has_minima
 from scheduling.models import Placement, PodSet, Workload
@@ -212,7 +212,7 @@ def _write(
         row.growth = {}
     elif resized or not row.growth:  # a report of progress asks for nothing new
         row.growth = {"since": now.isoformat()}
-    if holds and less:
+    if less and (holds or row.pending_reason == PendingReason.UNSATISFIED_CHECKS):
         let_leave(row, pod_sets, now)
     _save(row)
     return True

@@ -22,12 +22,16 @@ COPIED = ("flavors", "requests", "charges")
 
 
 def let_leave(row: Workload, pod_sets: Sequence[PodSet], at: datetime) -> None:
-    """Let the pods leave that running work holds beyond what it asks for by now.
+    """Let the pods leave that work holds beyond what it asks for by now.
 
-    Call it once the new counts are written.
+    Of what is only reserved nothing stands anywhere, and nobody has to see it go. Call it once
+    the new counts are written.
     """
     held = Placement.objects.filter(
-        admission__workload=row, admission__released_at=None, admission__is_part=False
+        admission__workload=row,
+        admission__released_at=None,
+        admission__evicted_at=None,
+        admission__is_part=False,
     )
     slices = _left_in_slices(row, pod_sets)
     leaving: list[tuple[Placement, int]] = []
@@ -38,9 +42,12 @@ def let_leave(row: Workload, pod_sets: Sequence[PodSet], at: datetime) -> None:
             leaving += _taken(placed, slices.get(pod_set.name) or shrunk(nodes, pod_set.count))
     if not leaving:
         return
-    part = _part_of(leaving[0][0].admission, at)
+    admission = leaving[0][0].admission
+    part = None if admission.is_reserved else _part_of(admission, at)
     for placement, stays in leaving:
-        _move(placement, stays, part)
+        if part is not None:
+            _move(placement, stays, part)
+        _keep(placement, stays)
 
 
 def _left_in_slices(row: Workload, pod_sets: Sequence[PodSet]) -> dict[str, Mapping[str, int]]:
@@ -85,7 +92,7 @@ def _part_of(admission: Admission, at: datetime) -> Admission:
 
 
 def _move(placement: Placement, stays: int, part: Admission) -> None:
-    """Let the pods that came last leave a node, and their devices with them."""
+    """Let the pods that came last stand apart, and their devices with them."""
     goes, devices = placement.count - stays, placement.devices[stays:]
     known = Placement.objects.filter(
         admission=part, pod_set=placement.pod_set, node=placement.node
@@ -100,18 +107,12 @@ def _move(placement: Placement, stays: int, part: Admission) -> None:
     other.count += goes
     other.devices = [*other.devices, *devices]
     other.save()
+
+
+def _keep(placement: Placement, stays: int) -> None:
+    """Leave the pods on their node that came first, with their devices."""
     if stays:
         placement.count, placement.devices = stays, placement.devices[:stays]
         placement.save(update_fields=["count", "devices"])
     else:
         placement.delete()
-
-
-def trim(placed: QuerySet[Placement], left: Mapping[str, int]) -> None:
-    """Leave so many pods of these on each node, those that came first with their devices."""
-    placed.exclude(node__in=left).delete()
-    for row in placed:
-        if row.count != left[row.node]:
-            row.count = left[row.node]
-            row.devices = row.devices[: row.count]
-            row.save(update_fields=["count", "devices"])

@@ -26,7 +26,6 @@ from scheduling.engine.terms import PendingReason
 from scheduling.kept import Kept, stable
 from scheduling.past_use import PAUSE
 from scheduling.proof import differences
-from scheduling.resizing import trim_placements
 
 ROUNDS = 20  # of one wake-up; what is left waits for the next
 LOOK_S = 1.0  # between two looks at the cluster, when nothing moves
@@ -123,7 +122,7 @@ class Worker:
         if desk is None:
             self.forget()
             return cycle.run_cycle(self._holder)  # it finds out in which tree the fault is
-        news = kept.touched or kept.resized or kept.is_new or kept.has_let_go
+        news = kept.touched or kept.is_new or kept.has_let_go
         quiet = not (desk.moves or news)
         if quiet and stable(memory) == stable(kept.state.memory()):
             return CycleReport()
@@ -167,15 +166,15 @@ class Worker:
         before: Mapping[str, Workload],
         began: float,
     ) -> CycleReport:
-        trimmed = _catch_up(kept, before)
+        _catch_up(kept, before)
         evident = bool(desk.moves) and self._is_evident(len(before))
         plan = Plan(tuple(desk.moves), work=dict(sorted(desk.work.items())))
         if evident:
             plan = replace(plan, decisions=(*plan.decisions, *kept.holds(desk)))
         applied = apply_plan(plan, kept.world, before)
-        # A grown copy becomes the work itself, and work that shrank holds what its rows say now.
+        # A grown copy becomes the work itself, as its rows say now.
         grown = [move.workload for move in desk.moves if isinstance(move, Admit) and move.replaces]
-        if anew := _uids({*applied.stale, *grown, *trimmed}, before, kept):
+        if anew := _uids({*applied.stale, *grown}, before, kept):
             kept.take_in([kept.world.faces[key].uid for key in sorted(anew)])
         if applied.moved:
             _meter_moves(kept, desk, before)
@@ -269,12 +268,8 @@ def soundly(kept: Kept, before: Mapping[str, Workload], now: datetime) -> Desk |
     return desk
 
 
-def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> set[str]:
-    """Write what follows from edits and from the cluster's news before anything is decided.
-
-    Returns the keys of work that has left nodes with it.
-    """
-    trimmed = trim_placements(kept.world, kept.resized)
+def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> None:
+    """Write what follows from edits and from the cluster's news before anything is decided."""
     if kept.is_new:
         meter.note_supply(kept.world)
     if kept.touched:
@@ -286,8 +281,7 @@ def _catch_up(kept: Kept, before: Mapping[str, Workload]) -> set[str]:
             standing=kept.standing,
             within=None if kept.is_new else kept.touched,
         )
-    kept.touched, kept.resized, kept.is_new, kept.has_let_go = set(), [], False, False
-    return trimmed
+    kept.touched, kept.is_new, kept.has_let_go = set(), False, False
 
 
 def _meter_moves(kept: Kept, desk: Desk, before: Mapping[str, Workload]) -> None:

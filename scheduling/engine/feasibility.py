@@ -39,6 +39,7 @@ from scheduling.engine.usage import (
     pod_charge,
     pod_footprint,
     quota_demand,
+    shape,
 )
 
 
@@ -78,6 +79,7 @@ class Checker:
         self._room = FreeCapacity(self._atlas)
         self._pools = Pools(self._atlas, self._room)
         self._ceilings: dict[str, dict[FlavorResource, int]] = {}
+        self._sound: set[object] = set()  # kinds of pods that flavors take and nodes can hold
 
     def check(self, workload: Workload) -> tuple[Finding, ...]:
         """Return every reason why the workload can never run, and what it should know.
@@ -96,7 +98,13 @@ class Checker:
         if workload.queue is not None and queue is None:
             return tuple(findings)
         gang = _Gang(self._pools, (self._atlas, self._room, queue), workload)
-        return (*findings, *gang.refusals(), *gang.cluster())
+        kind = gang.kind()
+        if kind is not None and kind in self._sound:
+            return tuple(findings)
+        more = (*gang.refusals(), *gang.cluster())
+        if kind is not None and not more:
+            self._sound.add(kind)
+        return (*findings, *more)
 
     def _queue(self, workload: Workload, queue: ClusterQueue) -> Iterable[Finding]:
         """Yield for each resource that flavors chosen jointly cannot give within their ceilings.
@@ -177,6 +185,18 @@ class _Gang:
         self._options = {
             p.name: options_of(self._atlas, self._queue, p) for p in workload.pod_sets
         }
+
+    def kind(self) -> object:
+        """Return what everything but the queue's quota depends on for pods of one kind, else None.
+
+        Equal for work of different queues that may use the same flavors.
+        """
+        if len(self._workload.pod_sets) != 1:
+            return None
+        (pod_set,) = self._workload.pod_sets
+        options = self._options[pod_set.name].choices
+        flavors = tuple(tuple(sorted(option.items())) for option in options)
+        return shape(pod_set), self._workload.min_member, flavors
 
     def refusals(self) -> Iterable[Finding]:
         """Yield why flavors and taints keep the pods out."""

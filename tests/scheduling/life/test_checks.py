@@ -14,7 +14,9 @@ from scheduling.desired import desired_gangs
 from scheduling.engine.terms import CheckVerdict, Status
 from scheduling.models import AdmissionCheck, Cycle
 from scheduling.reconciler import reconcile
+from scheduling.scaling import change_workload
 from scheduling.services import cancel_workload
+from scheduling.specs import PodSetChange, WorkloadChange
 from scheduling.switching import answer_check
 from tests.scheduling.life.living import after, last, reasons, settle
 from tests.scheduling.loop.world import NOON, nodes, queue, status, story, usage, work
@@ -149,6 +151,20 @@ def test_a_reserved_gang_gets_more_as_room_allows_and_still_says_what_it_waits_f
     assert (gang.gpus, gang.pending_reason) == (3, "UnsatisfiedAdmissionChecks")
     say(gang, CheckVerdict.READY)
     assert (status(gang), gang.gpus) == (Status.RUNNING, 3)
+
+
+def test_a_reserved_gang_that_is_made_smaller_gives_nodes_back_at_once():
+    gang = work("datos", "gang", pods=4, elastic=True)
+    settle()
+    change_workload(gang.pk, WorkloadChange((PodSetChange("worker", 2),)), actor=None)
+    settle()
+    assert status(gang) is Status.PENDING
+    assert last(gang).is_reserved
+    assert gang.admissions.count() == 1  # nothing stood there that would have to leave
+    assert sum(one.count for one in last(gang).placements.all()) == 2
+    other = work("ia", "other", gpus=2)
+    settle()
+    assert status(other) is Status.RUNNING
 
 
 class Budget:
