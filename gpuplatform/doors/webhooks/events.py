@@ -37,7 +37,7 @@ TYPES: Mapping[str, str | Promise] = {
     "alert.raised": _("an alert begins to hold"),
     "alert.cleared": _("an alert has ended"),
     "budget.raised": _("a budget has reached a threshold, is gone or will be"),
-    "budget.cleared": _("that has ended"),
+    "budget.cleared": _("an alert about a budget has ended"),
     "month.put_forward": _("a month is put forward"),
     "month.reviewed": _("a month is reviewed"),
     "month.sent_back": _("a month is sent back"),
