@@ -49,7 +49,8 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[worlds.Worl
     with (
         django_db_blocker.unblock(),
         time_machine.travel(NOON, tick=False) as clock,
-        override_settings(SOURCE_HOSTS=["localhost:9"]),  # where nobody answers
+        # where nobody answers
+        override_settings(SOURCE_HOSTS=["localhost:9"], WEBHOOK_HOSTS=["*"]),
         transaction.atomic(),
     ):
         for team in worlds.CODES:

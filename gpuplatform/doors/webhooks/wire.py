@@ -4,7 +4,7 @@ The guard stands where the connection is made: the name is resolved once, each a
 is judged, and the connection goes to one of these, so that no second answer of the DNS slips by.
 Refused are loopback, private, link-local (with the metadata services of clouds), shared, reserved
 and multicast addresses, also where they are wrapped in IPv6, unless ``WEBHOOK_NETWORKS`` has
-them; where ``WEBHOOK_HOSTS`` names hosts, all others too. Redirects are not followed, and of an
+them; and every host that ``WEBHOOK_HOSTS`` does not name. Redirects are not followed, and of an
 answer only the status is taken. The signature is that of Standard Webhooks 1.0.0.
 """
 
@@ -89,14 +89,13 @@ def networks() -> list[IPv4Network | IPv6Network]:
 
 
 def check_host(host: str) -> None:
-    """Refuse a host that is not among those that the operator names, if any are named.
+    """Refuse a host that is not among those that the operator names; ``*`` names all of them.
 
     Raises:
         Refused: it is not.
     """
-    hosts = settings.WEBHOOK_HOSTS
-    if hosts and not any(fnmatchcase(host.lower(), pattern) for pattern in hosts):
-        raise Refused(f"{host} is not among the hosts that webhooks may call")
+    if not any(fnmatchcase(host.lower(), pattern) for pattern in settings.WEBHOOK_HOSTS):
+        raise Refused(f"{host} is not among the hosts that webhooks may call (WEBHOOK_HOSTS)")
 
 
 def check_address(text: str, *, is_plain: bool) -> None:

@@ -80,6 +80,12 @@ def test_where_hosts_are_named_no_other_is_called(host: str, allowed: bool, sett
         wire.check_host(host)
 
 
+def test_until_hosts_are_named_none_is_called(receiver: Receiver, settings: Any) -> None:
+    settings.WEBHOOK_HOSTS = []
+    assert "not among the hosts" in post(receiver.url).error
+    assert receiver.got == []
+
+
 def test_nothing_reaches_a_receiver_that_may_not_be_called(
     receiver: Receiver, settings: Any
 ) -> None:
