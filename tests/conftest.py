@@ -135,6 +135,21 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = 1
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+    """The tables, made from the models; that stands where migrations would have written it."""
+    from django.db import connection  # noqa: PLC0415
+    from django.db.migrations.loader import MigrationLoader  # noqa: PLC0415
+    from django.db.migrations.recorder import MigrationRecorder  # noqa: PLC0415
+
+    django_settings.MIGRATION_MODULES = {}  # as they really are
+    with django_db_blocker.unblock():
+        recorder = MigrationRecorder(connection)
+        recorder.ensure_schema()
+        for app, name in sorted(MigrationLoader(None).disk_migrations):
+            recorder.record_applied(app, name)
+
+
 # ---- places and services ----------------------------------------------------------------------
 @pytest.fixture(scope="session")
 def shared() -> Path:

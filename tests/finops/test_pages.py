@@ -176,8 +176,8 @@ def test_the_file_of_a_bill_is_byte_for_byte_the_golden_one(june, lea, signed_in
     assert (entry.actor, entry.subject, entry.team) == (lea, "2026-06 datos csv", "datos")
 
 
-def test_an_unknown_profile_is_not_there(june, lea, signed_in):
-    assert signed_in(lea).get(f"{OWN}?format=csv&profile=lotus").status_code == 404
+def test_an_unknown_profile_is_refused(june, lea, signed_in):
+    assert signed_in(lea).get(f"{OWN}?format=csv&profile=lotus").status_code == 422
 
 
 @pytest.mark.parametrize(

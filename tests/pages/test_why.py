@@ -52,7 +52,7 @@ def test_the_title_quotes_the_limit_that_decides_and_not_the_nominal(platform, l
 
 def test_who_holds_the_quota_is_named_with_a_link_or_not_at_all(platform, ada, lea, signed_in):
     ClusterQueue.objects.get(name="cq-datos").quotas.update(borrowing_limit=None)
-    waits = world.work("datos", "waits", gpus=8)
+    waits = world.work("datos", "waits", pods=2, gpus=4)
     decide()
     waits.refresh_from_db()
     page = story(signed_in(ada), waits)
