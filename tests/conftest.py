@@ -136,7 +136,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The tables, made from the models; that stands where migrations would have written it."""
     from django.db import connection  # noqa: PLC0415
     from django.db.migrations.loader import MigrationLoader  # noqa: PLC0415
@@ -148,6 +148,13 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
         recorder.ensure_schema()
         for app, name in sorted(MigrationLoader(None).disk_migrations):
             recorder.record_applied(app, name)
+    yield
+    if connection.vendor == "postgresql":  # a thread that has ended may have left one open
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 # ---- places and services ----------------------------------------------------------------------

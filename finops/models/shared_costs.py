@@ -60,3 +60,8 @@ class SharedCost(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.method}"
+
+    @property
+    def parts(self) -> list[tuple[str, str]]:
+        """Return the fixed percentages by team; a database keeps no order of them."""
+        return sorted(self.percentages.items())

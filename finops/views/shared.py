@@ -77,7 +77,7 @@ def _standing(name: str) -> dict[str, Any]:
     if row is None:
         raise Http404
     names = ("name", "method", "amount", "namespace", "cluster")
-    lines = [f"{team} {part}" for team, part in row.percentages.items()]
+    lines = [f"{team} {part}" for team, part in row.parts]
     return {key: getattr(row, key) for key in names} | {"percentages": "\n".join(lines)}
 
 
