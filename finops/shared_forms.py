@@ -88,6 +88,8 @@ class SharedCostForm(forms.Form):
         super().__init__(*args, **kwargs)
         label = _("Amount of a month, {currency}").format(currency=settings.CURRENCY)
         self.fields["amount"].label = label
+        # Another name would be another cost, beside the one that was to be changed.
+        self.fields["name"].disabled = bool(self.initial.get("name"))
 
     def spec(self) -> SharedSpec:
         """Return the shared cost that the valid form asks for."""

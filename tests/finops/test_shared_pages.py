@@ -29,10 +29,12 @@ def test_a_shared_cost_is_set_followed_and_ended_on_pages(cast, signed_in):
     edit = reverse("shared-cost-edit", args=["rent"])
     form = browser.get(edit).context["form"]
     assert (form["name"].value(), form["amount"].value()) == ("rent", Decimal("100.00"))
-    browser.post(edit, RENT | {"amount": "120.00", "valid_from": "2031-02-01 00:00"})
+    change = {"name": "other", "amount": "120.00", "valid_from": "2031-02-01 00:00"}
+    browser.post(edit, RENT | change)  # it keeps its name
     end = reverse("shared-cost-end", args=["rent"])
     browser.post(end, {"valid_to": "2031-03-01 00:00", "reason": "Moved out"})
     rows = SharedCost.objects.order_by("valid_from")
+    assert {row.name for row in rows} == {"rent"}
     assert [(row.amount, f"{row.valid_from:%m}", f"{row.valid_to:%m}") for row in rows] == [
         (100, "01", "02"),
         (120, "02", "03"),
