@@ -19,6 +19,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     gpus = serializers.SerializerMethodField()
     gpus_used = serializers.SerializerMethodField()
     gpus_free = serializers.SerializerMethodField()
+    gpus_kept = serializers.SerializerMethodField()
 
     class Meta:
         model = Node
@@ -29,6 +30,7 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
             "gpus",
             "gpus_used",
             "gpus_free",
+            "gpus_kept",
             "labels",
             "annotations",
             "taints",
@@ -61,8 +63,12 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
         return self._row(node).used
 
     def get_gpus_free(self, node: Node) -> int:
-        """Return how many may be placed now: none of a machine that is cordoned or not ready."""
+        """Return how many anybody may be given now: none of one that is cordoned or not ready."""
         return self._row(node).free
+
+    def get_gpus_kept(self, node: Node) -> int:
+        """Return how many wait unused for a gang; only short work may use them."""
+        return self._row(node).kept
 
 
 class NodeChangeInput(serializers.Serializer[Any]):

@@ -17,6 +17,7 @@ COLUMNS = (
     column("GPUS", right=True),
     column("USED", "gpus_used", right=True),
     column("FREE", "gpus_free", right=True),
+    column("KEPT", "gpus_kept", right=True),
 )
 Name = Annotated[str, typer.Argument(help="A node.")]
 

@@ -111,9 +111,8 @@ def _nodes() -> Iterator[Metric]:
     counts: dict[tuple[str, str], int] = {}
     for row in node_rows(EVERYBODY):
         counts[row.flavor, row.state] = counts.get((row.flavor, row.state), 0) + 1
-        out = 0 if row.is_usable else max(0, row.gpus - row.used)
-        for use, amount in (("used", row.used), ("free", row.free), ("out", out)):
-            sums[row.flavor, use] = sums.get((row.flavor, use), 0) + amount
+        for use in ("used", "free", "kept", "out"):
+            sums[row.flavor, use] = sums.get((row.flavor, use), 0) + getattr(row, use)
     for labels, count in sorted(counts.items()):
         nodes.add_metric(labels, count)
     for labels, amount in sorted(sums.items()):

@@ -194,7 +194,7 @@ def nodes_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragments]) -> str:
 
 
 def _free_sentence(rows: Sequence[NodeRow], pieces: Sequence[Fragments]) -> str:
-    total, free = sum(row.gpus for row in rows), sum(row.free for row in rows)
+    total, free = sum(row.gpus for row in rows), sum(row.free + row.kept for row in rows)
     if not total:
         return gettext("No node has reported GPUs yet")
     words: dict[str, str | int] = {"free": free, "total": total}

@@ -10,9 +10,9 @@ from queues.access import Actor
 from queues.models import ResourceFlavor, Team, TopologyLevel
 from scheduling.engine.machines import GPU
 from scheduling.models import Node, Placement
+from scheduling.selectors.reservations import kept_on_nodes
 
 SHORT = 6
-NOTHING: Mapping[str, int] = {}
 HOSTNAME = "kubernetes.io/hostname"
 NODE_COLUMNS = (
     "node",
@@ -88,14 +88,24 @@ class NodeRow:
         return self.node.ready and self.node.schedulable
 
     @property
+    def unused(self) -> int:
+        """Return the GPUs that nobody holds: free, kept or out."""
+        return max(0, self.gpus - self.used)
+
+    @property
     def free(self) -> int:
-        """Return the GPUs that may be placed now."""
-        return max(0, self.gpus - self.used) if self.is_usable else 0
+        """Return the GPUs that anybody may be given now."""
+        return self.unused - self.kept - self.out
 
     @property
     def kept(self) -> int:
-        """Return the free GPUs that are kept for a gang; only short work may use them."""
-        return min(self.free, self.reserved)
+        """Return the unused GPUs that wait for a gang; only short work may use them."""
+        return min(self.unused, self.reserved) if self.is_usable else 0
+
+    @property
+    def out(self) -> int:
+        """Return the unused GPUs that nobody may be given: of a node that takes no pods."""
+        return 0 if self.is_usable else self.unused
 
     @property
     def state(self) -> str:
@@ -188,12 +198,13 @@ def read_places() -> Places:
 
 
 def node_rows(
-    actor: Actor, names: Iterable[str] | None = None, kept: Mapping[str, int] = NOTHING
+    actor: Actor, names: Iterable[str] | None = None, kept: Mapping[str, int] | None = None
 ) -> list[NodeRow]:
-    """Return all nodes, or those named, with who is on them. 4 queries.
+    """Return all nodes, or those named, with who is on them. 4 queries, and those of ``kept``.
 
-    ``kept``: the GPUs of each node that reservations name.
+    ``kept``: the GPUs of each node that reservations name, where somebody knows them already.
     """
+    kept = kept_on_nodes() if kept is None else kept
     places = read_places()
     nodes = Node.objects.order_by("name")
     held_on = Placement.objects.filter(admission__released_at=None).exclude(node="")
@@ -308,8 +319,8 @@ def legend_of(rows: Iterable[NodeRow]) -> Legend:
     other = kept = free = out = 0
     for row in rows:
         kept += row.kept
-        free += row.free - row.kept
-        out += 0 if row.is_usable else max(0, row.gpus - row.used)
+        free += row.free
+        out += row.out
         for team, gpus in row.by_team:
             if team is None:
                 other += gpus

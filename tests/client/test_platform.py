@@ -147,7 +147,7 @@ def test_a_month_written_otherwise_is_told_how_one_is_written(
 
 def test_nodes_say_what_is_free_and_can_be_cordoned(gpuctl: Run, cast: Any) -> None:
     rows = gpuctl(cast.lea, "nodes").rows
-    assert sorted(row[3:] for row in rows) == [["4", "0", "4"], ["4", "3", "1"]]
+    assert sorted(row[3:] for row in rows) == [["4", "0", "4", "0"], ["4", "3", "1", "0"]]
     assert gpuctl(cast.ada, "cordon", "h100-node-01", "--dry-run").code == 0
     assert Node.objects.get(name="h100-node-01").schedulable
     assert gpuctl(cast.ada, "cordon", "h100-node-01", "--reason", "New fans").code == 0

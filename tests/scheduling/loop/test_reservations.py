@@ -71,7 +71,10 @@ def test_rest_and_pages_show_what_is_reserved_and_what_it_costs(two_nodes, admin
     assert "kept free for a gang that waits, 4" in page
     assert page.count("is-kept") == 5, "four GPUs, and the key"
     rows = admin_client.get(reverse("nodes"), {"format": "json"}).json()
-    assert [(row["free"], row["kept"]) for row in rows] == [(2, 2), (2, 2)]
+    assert [(row["free"], row["kept"]) for row in rows] == [(0, 2), (0, 2)]
+    told = admin_client.get("/api/v1/nodes/").json()["results"]
+    sums = [(row["gpus_used"], row["gpus_free"], row["gpus_kept"]) for row in told]
+    assert sums == [(row["used"], row["free"], row["kept"]) for row in rows]
     page = admin_client.get(reverse("workload", args=[gang.uid])).content.decode()
     assert "Starts by" in page
     assert "at today" not in page
