@@ -1,6 +1,5 @@
 """Forms of money: a price, what a node costs, who pays for idle GPUs."""
 
-from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -15,15 +14,8 @@ from finops.models.bills import IdlePolicy
 from finops.models.prices import PriceUnit
 from finops.selectors.prices import flavor_names
 from finops.specs import EVERY_FLAVOR, PriceSpec
-from gpuplatform.common.problems import Problem
 
 REASON_LENGTH = 500
-
-
-def add_problems(form: forms.Form, problems: Iterable[Problem]) -> None:
-    """Show what a service refused beside its fields, or above the form."""
-    for problem in problems:
-        form.add_error(problem.path if problem.path in form.fields else None, problem.message)
 
 
 def flavor_choices() -> list[tuple[str, str]]:

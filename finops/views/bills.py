@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from finops import billing, charts, exports, words
 from finops.files.answers import Asked, file_answer, wanted_file
 from finops.files.printing import can_print
-from finops.forms import IdlePolicyForm, add_problems
+from finops.forms import IdlePolicyForm
 from finops.models.bills import IdlePolicy
 from finops.selectors import bills, shares
 from finops.selectors.figures import NOTHING, Figures
@@ -23,6 +23,7 @@ from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from gpuplatform.common.templatetags.money import money
 from queues.access import Actor, actor_of, demand, demand_visible, require
+from queues.forms import add_problems
 
 MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", *words.COLUMNS, "total")
 

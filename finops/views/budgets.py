@@ -11,7 +11,6 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from finops.budget_forms import BudgetEndForm, BudgetForm
 from finops.budgets.limits import compared_limits
 from finops.budgets.saving import delete_budget, save_budget
-from finops.forms import add_problems
 from finops.ingest.limits import gateways
 from finops.models import Budget
 from finops.selectors.budgets import BUDGET_COLUMNS, budget_cells, budget_rows, unusual_days
@@ -19,6 +18,7 @@ from finops.views.bills import bill_reader
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected, Stale
 from queues.access import actor_of, require
+from queues.forms import add_problems
 from queues.models import User
 
 

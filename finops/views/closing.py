@@ -14,7 +14,6 @@ from finops.closing import adjusting, steps
 from finops.closing_forms import AcknowledgeForm, AdjustForm, StepForm
 from finops.closing_json import board_json, summary_json
 from finops.closing_words import BUTTONS, EFFECTS
-from finops.forms import add_problems
 from finops.models.periods import Step
 from finops.selectors.board import Board, close_board
 from finops.selectors.summary import SUMMARY_COLUMNS, month_summary, summary_cells
@@ -22,6 +21,7 @@ from finops.views.bills import bill_reader
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import Actor, actor_of, demand, demand_visible, require
+from queues.forms import add_problems
 from queues.models import User
 
 

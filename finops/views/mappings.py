@@ -9,7 +9,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from finops import mapping_services
-from finops.forms import add_problems
 from finops.mapping_forms import (
     COLUMNS,
     AssignForm,
@@ -25,6 +24,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand_visible, require
+from queues.forms import add_problems
 
 MOST_SAID = 20  # problems of a file that a page shows
 

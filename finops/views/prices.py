@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from finops import services, words
 from finops.allocation.node_price import node_price, token_price
-from finops.forms import NodeCostForm, PriceEndForm, PriceForm, add_problems
+from finops.forms import NodeCostForm, PriceEndForm, PriceForm
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
 from finops.selectors import prices
@@ -22,6 +22,7 @@ from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.periods import month
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand_visible, require
+from queues.forms import add_problems
 
 PRICE_COLUMNS = (
     "unit",

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from finops import choosing, shared_costs
-from finops.forms import PriceEndForm, add_problems
+from finops.forms import PriceEndForm
 from finops.models import SharedCost
 from finops.rule_words import said
 from finops.selectors import bills
@@ -18,6 +18,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, demand_visible, require
+from queues.forms import add_problems
 
 COLUMNS = (
     "name",

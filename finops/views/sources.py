@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from finops.forms import add_problems
 from finops.ingest import configuring, loading, quarantine, testing
 from finops.models import Fetch, Source
 from finops.models.sources import Outcome, SourceKind
@@ -21,6 +20,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand_visible, require
+from queues.forms import add_problems
 from queues.models import User
 
 LIST_COLUMNS = (
