@@ -9,6 +9,7 @@ from gpuplatform.doors import views as doors
 from gpuplatform.doors import webhook_pages as webhooks
 from gpuplatform.doors.failures import failures_page
 from gpuplatform.doors.metrics import metrics
+from gpuplatform.doors.onboarding.pages import team_begin, team_onboard
 from gpuplatform.doors.search import search_page
 from queues.signing_in import PatientLogin
 
@@ -32,6 +33,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("search/", search_page, name="search"),
     path("failures/", failures_page, name="failures"),
     path("submit/", doors.submit_page, name="submit"),
+    path("teams/onboard/", team_onboard, name="team-onboard"),
+    path("teams/<name:name>/begin/", team_begin, name="team-begin"),
     path("webhooks/", webhooks.webhooks_page, name="webhooks"),
     path("webhooks/new/", webhooks.webhook_new, name="webhook-new"),
     path("webhooks/<uuid:uid>/", webhooks.webhook_page, name="webhook"),

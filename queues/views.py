@@ -14,12 +14,10 @@ from gpuplatform.common.problems import Rejected
 from queues import pages
 from queues.access import Actor, actor_of, demand, require, visible, visible_audit
 from queues.choices import Role
-from queues.descriptions import describe_namespace
 from queues.forms import LocalQueueForm, MemberForm, NamespaceForm, add_problems
-from queues.models import Namespace, Team, User
+from queues.models import Team
 from queues.services.queues import save_local_queue
-from queues.services.teams import save_namespace, set_membership
-from queues.specs import NamespaceSpec
+from queues.services.teams import give_namespace, person_called, set_membership
 
 PER_PAGE = 50
 Row = TypeVar("Row")
@@ -115,12 +113,9 @@ def team_member(request: HttpRequest, name: str) -> HttpResponse:
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _show_team(request, team, 422, member_form=form)
-    user = User.objects.filter(username=form.cleaned_data["username"]).first()
-    if user is None:
-        form.add_error("username", gettext("nobody has this user name"))
-        return _show_team(request, team, 422, member_form=form)
     role = None if "remove" in request.POST else form.cleaned_data["role"]
     try:
+        user = person_called(form.cleaned_data["username"])
         set_membership(team, user, role, actor.user)
     except Rejected as rejected:
         add_problems(form, rejected.problems)
@@ -135,11 +130,8 @@ def team_namespace(request: HttpRequest, name: str) -> HttpResponse:
     actor, team = actor_of(request), _visible_team(request, name)
     form = NamespaceForm(request.POST)
     if form.is_valid():
-        wanted = form.cleaned_data["namespace"]
-        row = Namespace.objects.filter(name=wanted).first()
-        labels = describe_namespace(row).labels if row else {}
         try:
-            save_namespace(NamespaceSpec(wanted, labels, team.name), actor=actor.user)
+            give_namespace(form.cleaned_data["namespace"], team.name, actor=actor.user)
         except Rejected as error:
             add_problems(form, error.problems)
         else:

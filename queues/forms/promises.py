@@ -41,6 +41,15 @@ _NAMESPACE = "kubernetes.io/metadata.name"
 _SAME = "queueing_strategy stop_policy minimum_runtime_s yields_to_own admission_order"
 _SAME_COLUMNS = (*_SAME.split(), "priority_first")
 ALL, NONE, NAMED, KEPT = "all", "none", "named", "kept"
+# What a new queue is like unless somebody says otherwise.
+RECOMMENDED_QUEUE = ClusterQueueSpec(
+    "",
+    namespace_selector={},
+    preemption=PreemptionSpec(
+        within_cluster_queue=WithinClusterQueue.LOWER_PRIORITY.value,
+        reclaim_within_cohort=ReclaimWithinCohort.ANY.value,
+    ),
+)
 
 
 class QueueForm(EditForm):
@@ -127,16 +136,7 @@ class QueueForm(EditForm):
     @staticmethod
     def initial_of(spec: ClusterQueueSpec | None) -> dict[str, Any]:
         """Return what the form shows first; without a spec the recommended defaults."""
-        if spec is None:
-            return {
-                "queueing_strategy": QueueingStrategy.BEST_EFFORT_FIFO,
-                "stop_policy": StopPolicy.NONE,
-                "reclaim_within_cohort": ReclaimWithinCohort.ANY,
-                "within_cluster_queue": WithinClusterQueue.LOWER_PRIORITY,
-                "borrow_within_cohort": BorrowWithinCohort.NEVER,
-                "admits": ALL,
-                **_search_and_order(ClusterQueueSpec("")),
-            }
+        spec = spec or RECOMMENDED_QUEUE
         admits, names = _admission_of(spec.namespace_selector)
         return {
             "name": spec.name,

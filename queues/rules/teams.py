@@ -19,8 +19,9 @@ from queues.rules.words import (
 from queues.specs import NamespaceSpec, PriorityClassSpec, TeamSpec
 
 TEXT_LENGTH = 10_000
-# Pages of a month stand where the bill of a team stands: /bills/2026-06/close/.
-TEAM_RESERVED = RESERVED | {"close", "summary"}
+# Pages of a month stand where the bill of a team stands: /bills/2026-06/close/; and a new team is
+# guided at /teams/onboard/.
+TEAM_RESERVED = RESERVED | {"close", "onboard", "summary"}
 
 
 def check_team(spec: TeamSpec) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from gpuplatform.common import audit
-from gpuplatform.common.problems import Problem
+from gpuplatform.common.problems import Problem, Rejected
 from queues.choices import Role, TeamRole
 from queues.descriptions import describe_namespace, describe_team
 from queues.models import Membership, Namespace, PlatformRole, Team, User
@@ -87,6 +87,17 @@ def save_namespace(
     return store(edit, row, columns, (describe_namespace(row) if row else None, after))
 
 
+def give_namespace(name: str, team: str, *, actor: User | None, reason: str = "") -> Namespace:
+    """Give a namespace to a team, or with "" to nobody; its labels stay, a new one has none.
+
+    Raises:
+        Rejected: the name or the team breaks a rule.
+    """
+    row = Namespace.objects.filter(name=name).first()
+    labels = describe_namespace(row).labels if row else {}
+    return save_namespace(NamespaceSpec(name, labels, team), actor=actor, reason=reason)
+
+
 def ensure_namespace(name: str, *, actor: User | None = None) -> Namespace:
     """Return the namespace, made without labels and owner if nobody declared it."""
     row = Namespace.objects.filter(name=name).first()
@@ -108,6 +119,18 @@ def delete_namespace(
     refuse(require_row(row))
     assert row is not None
     edit.remove(row, describe_namespace(row))
+
+
+def person_called(username: str) -> User:
+    """Return somebody who may be given a role.
+
+    Raises:
+        Rejected: nobody has this user name.
+    """
+    user: User | None = User.objects.filter(username=username).first()
+    if user is None:
+        raise Rejected([Problem("username", "not_found", _("nobody has this user name"))])
+    return user
 
 
 def _own_lead(

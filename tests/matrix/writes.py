@@ -143,6 +143,18 @@ WORKLOAD = {
     "queue": word("datos", "door"),
     "pod_sets": [{"name": "main", "count": 1, "requests": {"nvidia.com/gpu": 1}}],
 }
+ONBOARDING = {
+    f"{rows}-{name}": "0"
+    for rows in ("people", "doors", "quota")
+    for name in ("TOTAL_FORMS", "INITIAL_FORMS")
+} | {
+    "name": "guided",
+    "display_name": "Guided",
+    "accounting_mode": "showback",
+    "queue-which": "none",
+    "budget-limit": "100",
+    "budget-thresholds": "50, 80",
+}
 CELL = f"{ZEBU}|{FLAVOR}|nvidia.com/gpu"
 QUOTAS = {
     f"{CELL}-nominal": "5",
@@ -264,6 +276,7 @@ WRITES = (
         {"levels": "rack", "reason": REASON},
         "/topologies/nowhere/edit/",
     ),
+    page("teams/onboard/", ADMIN, ONBOARDING),
     page("teams/new/", ADMIN, form_of("/teams/new/", name="another", display_name="Another")),
     page(
         "teams/<name>/edit/",

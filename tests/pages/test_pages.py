@@ -30,6 +30,7 @@ NEW = (
     "queue-new",
     "cohort-new",
     "team-new",
+    "team-onboard",
     "person-new",
     "flavor-new",
     "topology-new",
@@ -37,11 +38,11 @@ NEW = (
 )
 # What an empty list says, and where its reader goes on.
 BEGINNINGS = {
-    "overview": ("How to begin", "submit", "team-new", "queue-new", "price-new", "person-new"),
+    "overview": ("How to begin", "submit", "team-onboard", "queue-new", "price-new", "person-new"),
     "queues": ("No queue yet", "queue-new"),
     "workloads": ("No workload yet", "submit"),
     "nodes": ("No node yet", "submit"),
-    "teams": ("No team yet", "team-new"),
+    "teams": ("No team yet", "team-onboard"),
     "people": ("1 person has an account", "person-new"),
     "requests": ("Nobody has asked for quota yet", "request-new"),
     "fair-share": ("No cohort shares anything yet", "cohort-new"),
