@@ -22,7 +22,7 @@ PIP := env -u PIP_USER -u PIP_TARGET -u PIP_PREFIX -u PIP_ROOT -u PIP_CONSTRAINT
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install develop test test-long test-sqlite test-postgresql check format lock \
-	focus-validator screenshots docs golden release-fixture clean
+	focus-validator screenshots docs golden messages release-fixture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -113,6 +113,10 @@ docs: $(VENV)/.development
 # The filled database of this version, for the upgrade test of the next: committed with a release.
 release-fixture: $(VENV)/.development
 	RELEASE=write $(SERVICES) --both -- pytest -q tests/finops/closing/test_upgrade.py
+
+# What the pages say, brought into the catalogues of the languages: docs/translating.md.
+messages: $(VENV)/.development
+	$(RUN) manage.py messages
 
 golden: $(VENV)/.development
 	GOLDEN=write $(SERVICES) --sqlite -- $(PYTEST) -m "not long and not services and not browser"

@@ -24,6 +24,8 @@ COLUMNS = (
     *("tokens_per_second", "gpus", "valid_from", "valid_to", "note"),
 )
 MOST_ROWS = 5000
+# Of a mapping made by one click; kept, so it is in nobody's language.
+ASSIGNED = "Assigned from the list of unmatched things."
 MOST_BYTES = 2_000_000
 VALUE_LABELS: Mapping[str, Any] = {
     MappingKind.NAMESPACE: _("Namespace"),
@@ -128,7 +130,7 @@ class AssignForm(forms.Form):
         """Return the mapping that the click asks for."""
         return MappingSpec(
             **{name: self.cleaned_data[name] for name in ("kind", "value", "cluster", "team")},
-            note=gettext("Assigned from the list of unmatched things."),
+            note=ASSIGNED,
         )
 
 

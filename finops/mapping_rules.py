@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from finops.models import Mapping as Row
 from finops.models.mappings import KEYED, OWNING, BillingMode, MappingKind
 from finops.specs import MappingSpec
+from gpuplatform.common.locales import by_locale
 from gpuplatform.common.problems import Problem
 
 LENGTHS = {"value": 255, "cluster": 253, "key": 317, "namespace": 253, "note": 500}
@@ -131,7 +132,9 @@ def _check_numbers(spec: MappingSpec) -> Iterator[Problem]:
         if not number.is_finite():
             yield Problem(path, "BAD_TYPE", _("It is a finite number."))
         elif not 0 < number <= most:
-            words = _("It must be above 0 and at most {most}.").format(most=f"{most:,.0f}")
+            words = _("It must be above 0 and at most {most}.").format(
+                most=by_locale(f"{most:,.0f}")
+            )
             yield Problem(path, "OUT_OF_RANGE", words)
         elif number != number.quantize(Decimal(1).scaleb(-PLACES)):
             yield Problem(path, "TOO_PRECISE", _("It has at most 4 decimals."))

@@ -10,6 +10,7 @@ from finops.models import QuotaReplay
 from finops.replaying.costing import CENTRAL
 from finops.replaying.showing import TeamRow
 from gpuplatform.common.figures import Figure, figure, team_color
+from gpuplatform.common.locales import by_locale
 from gpuplatform.common.templatetags.money import money, percent, signed_money
 from gpuplatform.common.templatetags.shapes import DASH, duration
 
@@ -53,7 +54,7 @@ def side_table(row: QuotaReplay) -> list[Row]:
     if not row.result:
         return []
     return [
-        (words, f"{waits['workloads']:,}", *(duration(waits[name]) for name in SPREAD))
+        (words, by_locale(f"{waits['workloads']:,}"), *(duration(waits[name]) for name in SPREAD))
         for side, words in side_words().items()
         for waits in (row.result[side]["waits"],)
     ]
@@ -68,16 +69,16 @@ def use_rows(row: QuotaReplay) -> list[Row]:
     told = [
         (_("Used of all GPUs"), *shares),
         *(
-            (words, *(f"{side['use'][name]:,.1f}" for side in sides))
+            (words, *(by_locale(f"{side['use'][name]:,.1f}") for side in sides))
             for name, words in (
                 ("gpu_hours", _("Used, GPU-hours")),
                 ("borrowed_gpu_hours", _("Borrowed, GPU-hours")),
                 ("lost_gpu_hours", _("Lost by evictions, GPU-hours")),
             )
         ),
-        (_("Evictions"), *(f"{side['use']['evictions']:,}" for side in sides)),
-        (_("Most waiting at once"), *(f"{side['most_waiting']:,}" for side in sides)),
-        (_("Could never start"), *(f"{side['unfinished']:,}" for side in sides)),
+        (_("Evictions"), *(by_locale(f"{side['use']['evictions']:,}") for side in sides)),
+        (_("Most waiting at once"), *(by_locale(f"{side['most_waiting']:,}") for side in sides)),
+        (_("Could never start"), *(by_locale(f"{side['unfinished']:,}") for side in sides)),
     ]
     return [tuple(one) for one in told]
 

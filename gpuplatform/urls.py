@@ -2,6 +2,7 @@
 
 from django.contrib.auth.views import LogoutView
 from django.urls import URLPattern, URLResolver, include, path, register_converter
+from django.views.i18n import set_language
 
 from gpuplatform.common import health
 from gpuplatform.common.pages import DayConverter, NameConverter
@@ -22,6 +23,7 @@ register_converter(DayConverter, "day")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", PatientLogin.as_view(), name="login"),
+    path("language/", set_language, name="set-language"),  # of this browser
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -11,16 +11,17 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, override
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from gpuplatform.common.language import known_languages, language_of
 from gpuplatform.common.problems import Rejected
 from queues import pages
 from queues.access import actor_of, require, visible
 from queues.forms import TokenForm, add_problems
 from queues.models import ApiToken, Team, User
-from queues.services import issue_token, revoke_token, set_alert_mail, set_password
+from queues.services import issue_token, revoke_token, set_alert_mail, set_language, set_password
 
 REFUSED = 422
 
@@ -55,6 +56,7 @@ def _show(request: HttpRequest, form: TokenForm, status: int = 200) -> HttpRespo
         "person": pages.person_rows().get(pk=user.pk),
         "tokens": list(_own_tokens(request)),
         "form": form,
+        "languages": known_languages(),
         "now": timezone.now(),
     }
     return render(request, "queues/account.html", context, status=status)
@@ -129,4 +131,20 @@ def alert_mail(request: HttpRequest) -> HttpResponse:
     set_alert_mail(user, wanted, actor=user)
     words = gettext("You get mail about alerts that concern you.")
     messages.success(request, words if wanted else gettext("You get no mail about alerts."))
+    return redirect("account")
+
+
+@require_POST
+@require()
+def language(request: HttpRequest) -> HttpResponse:
+    """Choose the language of one's pages, or leave it to the browser."""
+    user = actor_of(request).user
+    assert user is not None
+    try:
+        set_language(user, request.POST.get("language", ""), actor=user)
+    except Rejected as error:
+        messages.error(request, " ".join(problem.message for problem in error.problems))
+        return redirect("account")
+    with override(language_of(request)):
+        messages.success(request, gettext("The pages speak your language."))
     return redirect("account")

@@ -39,6 +39,7 @@ urlpatterns = [
     path("account/", account.account_page, name="account"),
     path("account/password/", account.ChangePassword.as_view(), name="account-password"),
     path("account/mail/", account.alert_mail, name="account-mail"),
+    path("account/language/", account.language, name="account-language"),
     path("account/tokens/", account.token_new, name="account-tokens"),
     path("account/tokens/revoke/", account.token_revoke, name="account-token-revoke"),
     path("audit/", views.audit_page, name="audit"),

@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 
 from gpuplatform.common import figures
 from gpuplatform.common.figures import Figure
+from gpuplatform.common.locales import by_locale
 from scheduling.engine.fragments import Fragments, Stranded
 from scheduling.selectors.fragments import in_gpus
 from scheduling.selectors.history import Borrower, HourlyUse, by_day
@@ -59,15 +60,12 @@ def use_table(use: HourlyUse) -> list[list[str]]:
     """Return the table beside the chart of use: GPU-hours of each day; [] where all is zero."""
     if use.is_empty:
         return []
-    return [
-        [day.day, f"{day.own:,.1f}", f"{day.borrowed:,.1f}", f"{day.nominal:,.1f}"]
-        for day in by_day(use)
-    ]
+    return [[day.day, *map(_hours, (day.own, day.borrowed, day.nominal))] for day in by_day(use)]
 
 
 def borrowed_table(borrowers: Sequence[Borrower]) -> list[list[str]]:
     """Return the table beside the chart of loans: GPU-hours of each borrower."""
-    return [[b.queue, f"{b.gpu_hours:,.1f}", f"{max(b.means):,.1f}"] for b in borrowers]
+    return [[b.queue, _hours(b.gpu_hours), _hours(max(b.means))] for b in borrowers]
 
 
 def use_head() -> list[str]:
@@ -141,3 +139,7 @@ def fragments_table(found: Sequence[Fragments]) -> list[list[str]]:
         [_bar_name(piece, found), *(f"{in_gpus(n)}" for n in (piece.free, *_parts(piece)))]
         for piece in found
     ]
+
+
+def _hours(hours: float) -> str:
+    return by_locale(f"{hours:,.1f}")

@@ -15,7 +15,6 @@ from typing import NamedTuple, cast
 
 from django.conf import settings
 from django.db import transaction
-from django.utils.translation import gettext as _
 
 from finops import billing
 from finops.allocation.facts import IdlePolicy
@@ -124,7 +123,7 @@ def _adjustments(
             original_line=name.line,
             amount=amount,
             currency=period.currency,
-            reason=_("late data of {month}").format(month=period.name),
+            reason=f"late data of {period.name}",
             by_name="system",
             at=now,
         )
@@ -148,7 +147,7 @@ def _replace(
             "in": target.name,
             "lines": {one.original_line: digits(one.amount) for one in wanted},
         },
-        reason=_("late data of {month}").format(month=period.name),
+        reason=f"late data of {period.name}",
     )
     for month in BillingPeriod.objects.filter(pk__in=touched):
         billing.rebuild_draft(month.name, now=now)

@@ -76,6 +76,7 @@ SENTENCES: Mapping[str, str | Promise] = {
     "source_day.rejected": _("Reading of a day rejected"),
     "token.issued": _("Token issued"),
     "token.revoked": _("Token revoked"),
+    "user.language_set": _("Language of the pages chosen"),
     "user.password_set": _("Password set"),
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, JsonResponse
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 Trace = dict[str, Any]
 Figure = dict[str, Any]
@@ -110,7 +110,7 @@ def figure(
         "layout": {
             "template": _look()[f"gpuplatform_{theme}"],
             "uirevision": view,
-            "separators": _look()["separators"]["en"],
+            "separators": _look()["separators"][get_language() or "en"],
             "xaxis": {"title": {"text": x_title or gettext("time, UTC")}},
             "yaxis": {"title": {"text": y_title}},
             **layout,

@@ -11,6 +11,9 @@ from functools import partial
 from string import Formatter
 from typing import Any
 
+from django.utils.translation import gettext, ngettext
+
+from gpuplatform.common.locales import by_locale
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
 from gpuplatform.common.reasons_agents import AGENTS
@@ -59,8 +62,8 @@ def describe_amount(resource: str, amount: int) -> str:
     """Return an amount in the words of people: ``32 GPUs``, ``1 GPU``, ``512Gi memory``."""
     number = format_quantity(resource, amount)
     if resource.endswith("/gpu"):
-        return f"{number} GPU" if amount == 1 else f"{number} GPUs"
-    names = {"cpu": "CPU", "memory": "memory", "pods": "pods"}
+        return ngettext("%(n)s GPU", "%(n)s GPUs", amount) % {"n": number}
+    names = {"cpu": gettext("CPU"), "memory": gettext("memory"), "pods": gettext("pods")}
     return f"{number} {names.get(resource, resource)}"
 
 
@@ -179,7 +182,7 @@ def _describe_seconds(seconds: int) -> str:
 def _describe_hours(hours: object) -> str:
     """Return hours with one decimal and thousands apart; what is no number stays as it is."""
     try:
-        return f"{float(str(hours)):,.1f}"
+        return by_locale(f"{float(str(hours)):,.1f}")
     except ValueError:
         return str(hours)
 

@@ -23,6 +23,7 @@ from queues.services.people import (
     create_person,
     edit_person,
     set_alert_mail,
+    set_language,
     set_password,
     set_platform_role,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "save_team",
     "save_topology",
     "set_alert_mail",
+    "set_language",
     "set_membership",
     "set_password",
     "set_platform_role",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext as _
@@ -51,6 +52,19 @@ def set_alert_mail(user: User, wanted: bool, *, actor: User | None) -> None:
     if User.objects.filter(pk=user.pk, alert_mail=not wanted).update(alert_mail=wanted):
         user.alert_mail = wanted
         _note(actor, "user.alert_mail_set", user, after={"alert_mail": wanted}, reason="")
+
+
+def set_language(user: User, language: str, *, actor: User | None) -> None:
+    """Choose the language of somebody's pages; "" leaves it to their browser.
+
+    Raises:
+        Rejected: the pages do not speak it.
+    """
+    if language:
+        refuse(check_choice(language, dict(settings.LANGUAGES), "language"))
+    if User.objects.filter(pk=user.pk).exclude(language=language).update(language=language):
+        user.language = language
+        _note(actor, "user.language_set", user, after={"language": language}, reason="")
 
 
 def create_person(

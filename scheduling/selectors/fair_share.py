@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
+from gpuplatform.common.locales import by_locale
 from queues.access import Actor
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.terms import Fairness
@@ -106,10 +107,10 @@ def _figure(child: Child, *, by_history: bool) -> str:
         if child.each is None:
             return gettext("comes last without weight")
         words = gettext("has used %(n)s GPU-hours for each promised GPU and weight")
-        return words % {"n": f"{child.each:,.2f}"}
+        return words % {"n": by_locale(f"{child.each:,.2f}")}
     if child.share is None:
         return gettext("comes last without weight")
-    return gettext("borrows %(n)s %% by weight") % {"n": f"{child.share:,.1f}"}
+    return gettext("borrows %(n)s %% by weight") % {"n": by_locale(f"{child.share:,.1f}")}
 
 
 def _roots(snapshot: Snapshot) -> set[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common.bars import QuotaBar
+from gpuplatform.common.locales import by_locale
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
 from scheduling.engine.fragments import Fragments
@@ -254,5 +255,5 @@ def borrowed_sentence(borrowers: Sequence[Borrower]) -> str:
     if not borrowers:
         return gettext("Nobody borrowed in the last 7 days.")
     first = borrowers[0]
-    words = {"queue": first.queue, "hours": f"{first.gpu_hours:,.1f}"}
+    words = {"queue": first.queue, "hours": by_locale(f"{first.gpu_hours:,.1f}")}
     return gettext("%(queue)s borrowed most: %(hours)s GPU-hours in 7 days.") % words

@@ -145,6 +145,7 @@ WEBHOOKS = "login 403 403 200 403 403 200"  # of Datos
 PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
     door("logout/", "/logout/", ONLY_POST),
+    door("language/", "/language/", ONLY_POST),
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
     door("metrics", "/metrics", "404"),
@@ -246,6 +247,7 @@ PAGES = (
     door("account/password/", "/account/password/", SIGNED_IN),
     door("account/tokens/", "/account/tokens/", ONLY_POST),
     door("account/mail/", "/account/mail/", ONLY_POST),
+    door("account/language/", "/account/language/", ONLY_POST),
     door("account/tokens/revoke/", "/account/tokens/revoke/", ONLY_POST),
     door("submit/", "/submit/", "login 403 200 200 403 403 200"),
     door("cost/", "/cost/", "login 404 404 200 200 200 200", files=True, allowed=LENDER),

@@ -237,6 +237,7 @@ PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
 WRITES = (
     page("login/", "200 home home home home home home", {"username": "eve", "password": "no"}),
     page("logout/", "ok ok ok ok ok ok ok", {}),
+    page("language/", "home home home home home home home", {"language": "de"}),
     page("queues/new/", ADMIN, form_of("/queues/new/", name="cq-new", team="ia")),
     page(
         "queues/<name>/edit/",
@@ -335,6 +336,7 @@ WRITES = (
     ),
     page("account/tokens/", ANYBODY, {"name": "new", "scopes": ["read"], "days": "30"}),
     page("account/mail/", ANYBODY, {"wanted": "no"}),
+    page("account/language/", ANYBODY, {"language": "de"}),
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
     page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
     page(

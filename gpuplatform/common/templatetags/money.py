@@ -5,10 +5,10 @@ A minus is a true minus; what was not measured is ``-``, never a zero.
 
 from decimal import Decimal
 
-from babel.core import Locale, UnknownLocaleError
 from babel.numbers import format_currency, format_decimal
 from django import template
-from django.utils.translation import get_language, to_locale
+
+from gpuplatform.common.locales import page_locale
 
 register = template.Library()
 
@@ -57,7 +57,7 @@ def with_currency(amount: Decimal | None, currency: str = "EUR") -> str:
     """Return an amount with its currency, two decimals: ``€2,468.57``."""
     if amount is None:
         return UNKNOWN
-    text = format_currency(_exact(amount), currency, locale=_locale())
+    text = format_currency(_exact(amount), currency, locale=page_locale())
     return text.replace("-", MINUS)
 
 
@@ -67,7 +67,7 @@ def whole_currency(amount: Decimal | None, currency: str = "EUR") -> str:
     if amount is None:
         return UNKNOWN
     text = format_currency(
-        _exact(amount), currency, "\xa4#,##0", locale=_locale(), currency_digits=False
+        _exact(amount), currency, "\xa4#,##0", locale=page_locale(), currency_digits=False
     )
     return text.replace("-", MINUS)
 
@@ -75,15 +75,8 @@ def whole_currency(amount: Decimal | None, currency: str = "EUR") -> str:
 def _decimal(amount: Decimal | None, pattern: str) -> str:
     if amount is None:
         return UNKNOWN
-    return format_decimal(_exact(amount), pattern, locale=_locale()).replace("-", MINUS)
+    return format_decimal(_exact(amount), pattern, locale=page_locale()).replace("-", MINUS)
 
 
 def _exact(amount: Decimal | int) -> Decimal:
     return Decimal(amount)
-
-
-def _locale() -> Locale:
-    try:
-        return Locale.parse(to_locale(get_language() or "en"))
-    except (UnknownLocaleError, ValueError):
-        return Locale("en")

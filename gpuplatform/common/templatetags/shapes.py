@@ -13,6 +13,7 @@ from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common import actions, reasons
 from gpuplatform.common.bars import QuotaBar
+from gpuplatform.common.locales import by_locale, day_and_time
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.reasons import describe_amount
 
@@ -165,8 +166,7 @@ def stamp(value: datetime | None) -> str:
     if value is None:
         return DASH
     value = value.astimezone(UTC)
-    year = "" if value.year == timezone.now().year else f" {value.year}"
-    return f"{value.day} {value.strftime('%b')}{year} {value.strftime('%H:%M')}"
+    return day_and_time(value, with_year=value.year != timezone.now().year)
 
 
 @register.filter
@@ -196,7 +196,7 @@ def gpus(count: int) -> str:
 @register.filter
 def hours(value: float) -> str:
     """Return GPU-hours with one decimal and thousands separated."""
-    return f"{value:,.1f}"
+    return by_locale(f"{value:,.1f}")
 
 
 @register.filter
