@@ -10,6 +10,7 @@ from gpuplatform.doors import webhook_pages as webhooks
 from gpuplatform.doors.failures import failures_page
 from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.search import search_page
+from queues.second_factor import CodePage
 from queues.signing_in import PatientLogin
 
 handler400 = "gpuplatform.common.http.bad_request"
@@ -21,6 +22,8 @@ register_converter(DayConverter, "day")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", PatientLogin.as_view(), name="login"),
+    path("login/", PatientLogin.as_view(), name="account_login"),  # what allauth calls it
+    path("login/code/", CodePage.as_view(), name="mfa_authenticate"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
