@@ -8,6 +8,7 @@ from pathlib import Path
 
 import dj_database_url
 from csp.constants import SELF, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 from kombu import Queue
 
@@ -68,6 +69,9 @@ INSTALLED_APPS = [
     "django_tables2",
     "django_htmx",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
     "gpuplatform.common",
     "gpuplatform.doors",
     "queues",
@@ -89,6 +93,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "gpuplatform.urls"
 WSGI_APPLICATION = "gpuplatform.wsgi.application"
@@ -177,6 +182,26 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "login"
+# allauth takes a sign-in through its steps. Wrong guesses are counted by queues.patience alone.
+ACCOUNT_ADAPTER = "queues.sign_in.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_RATE_LIMITS = False
+ACCOUNT_FORMS = {"reauthenticate": "queues.sign_in.forms.PasswordAgainForm"}
+# Who of platform admins, finance, auditors and team leads needs a second factor in a browser.
+MFA_REQUIRED_ROLES = frozenset(env("MFA_REQUIRED_ROLES").replace(",", " ").split())
+if unknown := MFA_REQUIRED_ROLES - {"admin", "finance", "auditor", "lead"}:
+    raise ImproperlyConfigured(f"MFA_REQUIRED_ROLES: there is no role {min(unknown)!r}")
+MFA_ADAPTER = "queues.sign_in.adapters.FactorAdapter"
+MFA_FORMS = {
+    "authenticate": "queues.sign_in.forms.CodeForm",
+    "reauthenticate": "queues.sign_in.forms.CodeAgainForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = env("MFA_ISSUER", "gpuplatform")
+MFA_TOTP_TOLERANCE = 1  # clocks of phones are off
+MFA_RECOVERY_CODES_SHOW_ONCE = True
 
 # ---- pages -----------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"

@@ -12,6 +12,7 @@ from gpuplatform.doors.failures import failures_page
 from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.onboarding.pages import team_begin, team_onboard
 from gpuplatform.doors.search import search_page
+from queues.second_factor import CodePage
 from queues.signing_in import PatientLogin
 
 handler400 = "gpuplatform.common.http.bad_request"
@@ -23,6 +24,8 @@ register_converter(DayConverter, "day")
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", PatientLogin.as_view(), name="login"),
+    path("login/", PatientLogin.as_view(), name="account_login"),  # what allauth calls it
+    path("login/code/", CodePage.as_view(), name="mfa_authenticate"),
     path("language/", set_language, name="set-language"),  # of this browser
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),

@@ -7,13 +7,15 @@ its owner's rights by scopes and, if it has a team, to that team's rows.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -25,6 +27,7 @@ Rows = TypeVar("Rows", bound=Model)
 P = ParamSpec("P")
 Page: TypeAlias = Callable[Concatenate[HttpRequest, P], HttpResponse]
 NOTE = "_actor"  # where a request keeps who asks
+SECOND_FACTOR = "second_factor"  # in a session: who signed in has proved one
 READERS_OF_ALL = frozenset({Role.ADMIN.value, Role.FINANCE.value, Role.AUDITOR.value})
 
 
@@ -33,6 +36,7 @@ class Actor:
     """Somebody who asks, with everything that decides what they get.
 
     ``teams`` maps a team's id to the role in it. ``scopes`` None is a browser session: all.
+    ``lacks_factor``: signed in, but nobody until a second factor is proved.
     """
 
     user: User | None
@@ -40,6 +44,7 @@ class Actor:
     teams: Mapping[int, str] | None = None
     scopes: frozenset[str] | None = None
     token_team: int | None = None
+    lacks_factor: bool = False
 
     def has_scope(self, scope: str) -> bool:
         """Return whether the token, if any, allows ``scope``; ``admin`` allows all."""
@@ -187,10 +192,20 @@ def actor_of(request: HttpRequest | Request) -> Actor:
     signed_in = (request.user, token)
     noted = getattr(plain, NOTE, None)
     if noted is None or noted[0] != signed_in:
-        noted = (signed_in, actor_for(request.user, token))
+        found = actor_for(request.user, token)
+        if token is None and lacks_factor(found, getattr(plain, "session", {})):
+            found = Actor(None, lacks_factor=True)
+        noted = (signed_in, found)
         setattr(plain, NOTE, noted)
-    found: Actor = noted[1]
-    return found
+    actor: Actor = noted[1]
+    return actor
+
+
+def lacks_factor(actor: Actor, session: Mapping[str, Any]) -> bool:
+    """Return whether a role demands a second factor that this session has not proved."""
+    demanded: frozenset[str] = settings.MFA_REQUIRED_ROLES
+    held = actor.roles | frozenset((actor.teams or {}).values())
+    return bool(demanded & held) and not session.get(SECOND_FACTOR)
 
 
 def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Actor:
@@ -250,7 +265,8 @@ def require(
         def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             actor = actor_of(request)
             if actor.user is None:
-                return redirect_to_login(request.get_full_path())
+                door = "second-factor" if actor.lacks_factor else None
+                return redirect_to_login(request.get_full_path(), door)
             demand(predicate(actor))
             return view(request, *args, **kwargs)
 
@@ -269,6 +285,8 @@ class HasScope(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         """Return whether the request may go on to the view."""
         actor = actor_of(request)
+        if actor.lacks_factor:
+            self.message = _("Your role demands a second factor: prove or set one up first.")
         if actor.user is None:
             return False
         return actor.has_scope(_scope_for(str(request.method), getattr(view, "scopes", {})))

@@ -22,6 +22,7 @@ from queues.access import actor_of, require, visible
 from queues.forms import TokenForm, add_problems
 from queues.models import ApiToken, Team, User
 from queues.services import issue_token, revoke_token, set_alert_mail, set_language, set_password
+from queues.sign_in import has_factor
 
 REFUSED = 422
 
@@ -54,6 +55,7 @@ def _show(request: HttpRequest, form: TokenForm, status: int = 200) -> HttpRespo
     assert user is not None
     context = {
         "person": pages.person_rows().get(pk=user.pk),
+        "has_factor": has_factor(user),
         "tokens": list(_own_tokens(request)),
         "form": form,
         "languages": known_languages(),

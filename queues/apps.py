@@ -9,8 +9,10 @@ class QueuesConfig(AppConfig):
     name = "queues"
 
     def ready(self) -> None:
-        """Tell the frame of the pages who looks at them."""
+        """Tell the frame of the pages who looks at them, and follow second factors."""
         from gpuplatform.common.pages import register_viewer  # noqa: PLC0415  # models are ready
+        from queues.sign_in import records  # noqa: PLC0415
         from queues.views import viewer_of  # noqa: PLC0415
 
         register_viewer(viewer_of)
+        records.connect()

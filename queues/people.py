@@ -21,6 +21,7 @@ from queues.descriptions import describe_person
 from queues.forms import (
     GENERATED,
     TYPED,
+    FactorForm,
     FirstPasswordForm,
     NewPasswordForm,
     PersonForm,
@@ -30,10 +31,11 @@ from queues.forms import (
 )
 from queues.models import Team, User
 from queues.services import add_person, edit_person, set_membership, set_password
+from queues.sign_in import has_factor, remove_factors
 
 PER_PAGE = 50
 REFUSED, CONFLICT = 422, 412
-SECOND_IDS = "id_new_%s"  # two forms stand on one page
+SECOND_IDS, THIRD_IDS = "id_new_%s", "id_factor_%s"  # three forms stand on one page
 # Without letters and digits that are taken for each other.
 LETTERS, LETTER_COUNT = "abcdefghjkmnpqrstuvwxyz23456789", 16
 form_page = require_http_methods(["GET", "HEAD", "POST"])
@@ -125,7 +127,7 @@ def person_edit(request: HttpRequest, username: str) -> HttpResponse:
     spec = describe_person(user)
     first = PersonForm.initial_of(spec) | {"seen": pages.as_seen(spec)}
     form = PersonForm(request.POST or None, initial=first)
-    forms = {"form": form, "password_form": NewPasswordForm(auto_id=SECOND_IDS)}
+    forms = _forms_of(user) | {"form": form}
     if request.method != "POST":
         return _show(request, user, forms)
     if not form.is_valid():
@@ -155,9 +157,7 @@ def person_edit(request: HttpRequest, username: str) -> HttpResponse:
 def person_password(request: HttpRequest, username: str) -> HttpResponse:
     """Give somebody another password."""
     user, form = _person(username), NewPasswordForm(request.POST, auto_id=SECOND_IDS)
-    spec = describe_person(user)
-    person = PersonForm(initial=PersonForm.initial_of(spec) | {"seen": pages.as_seen(spec)})
-    forms = {"form": person, "password_form": form}
+    forms = _forms_of(user) | {"password_form": form}
     if not form.is_valid():
         return _show(request, user, forms, REFUSED, problems=form_problems(form))
     data = form.cleaned_data
@@ -168,6 +168,35 @@ def person_password(request: HttpRequest, username: str) -> HttpResponse:
         problems = add_problems(form, error.problems)
         return _show(request, user, forms, REFUSED, problems=problems)
     return _made(request, user, data, secret)
+
+
+@require_POST
+@require(may_manage)
+def person_factor(request: HttpRequest, username: str) -> HttpResponse:
+    """Take the second factor off somebody who lost it, and their recovery codes with it."""
+    user, form = _person(username), FactorForm(request.POST, auto_id=THIRD_IDS)
+    if not form.is_valid():
+        forms = _forms_of(user) | {"factor_form": form}
+        return _show(request, user, forms, REFUSED, problems=form_problems(form))
+    try:
+        remove_factors(user, actor=actor_of(request).user, reason=form.cleaned_data["reason"])
+    except Rejected as error:
+        messages.error(request, error.problems[0].message)
+    else:
+        words = gettext("%(name)s signs in without a second factor now.")
+        messages.success(request, words % {"name": username})
+    return redirect("person-edit", username)
+
+
+def _forms_of(user: User) -> dict[str, Any]:
+    """Return the forms of somebody's page as they are first."""
+    spec = describe_person(user)
+    first = PersonForm.initial_of(spec) | {"seen": pages.as_seen(spec)}
+    return {
+        "form": PersonForm(initial=first),
+        "password_form": NewPasswordForm(auto_id=SECOND_IDS),
+        "factor_form": FactorForm(auto_id=THIRD_IDS),
+    }
 
 
 def _person(username: str) -> User:
@@ -181,4 +210,5 @@ def _show(
     request: HttpRequest, user: User | None, forms: dict[str, Any], status: int = 200, **more: Any
 ) -> HttpResponse:
     context = {"person": user, "row": user, "rows": None} | forms | more
+    context["has_factor"] = user is not None and has_factor(user)
     return render(request, "queues/person_form.html", context, status=status)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from queues import account, editors, people, quota_edits, quota_requests, views
+from queues import account, editors, people, quota_edits, quota_requests, second_factor, views
 
 urlpatterns = [
     path("queues/new/", editors.queue_edit, name="queue-new"),
@@ -36,11 +36,38 @@ urlpatterns = [
     path("people/new/", people.person_new, name="person-new"),
     path("people/<name:username>/edit/", people.person_edit, name="person-edit"),
     path("people/<name:username>/password/", people.person_password, name="person-password"),
+    path("people/<name:username>/second-factor/", people.person_factor, name="person-factor"),
     path("account/", account.account_page, name="account"),
     path("account/password/", account.ChangePassword.as_view(), name="account-password"),
     path("account/mail/", account.alert_mail, name="account-mail"),
     path("account/language/", account.language, name="account-language"),
     path("account/tokens/", account.token_new, name="account-tokens"),
     path("account/tokens/revoke/", account.token_revoke, name="account-token-revoke"),
+    path("account/second-factor/", second_factor.factor_page, name="second-factor"),
+    path("account/second-factor/", second_factor.factor_page, name="mfa_index"),
+    path("account/second-factor/app/", second_factor.SetUp.as_view(), name="mfa_activate_totp"),
+    path(
+        "account/second-factor/remove/",
+        second_factor.Remove.as_view(),
+        name="mfa_deactivate_totp",
+    ),
+    path(
+        "account/second-factor/codes/",
+        second_factor.Codes.as_view(),
+        name="mfa_view_recovery_codes",
+    ),
+    path(
+        "account/second-factor/codes/new/",
+        second_factor.NewCodes.as_view(),
+        name="mfa_generate_recovery_codes",
+    ),
+    path(
+        "account/second-factor/code/", second_factor.CodeAgain.as_view(), name="mfa_reauthenticate"
+    ),
+    path(
+        "account/password/again/",
+        second_factor.PasswordAgain.as_view(),
+        name="account_reauthenticate",
+    ),
     path("audit/", views.audit_page, name="audit"),
 ]

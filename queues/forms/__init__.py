@@ -9,6 +9,7 @@ from queues.forms.machines import FlavorForm, TopologyForm
 from queues.forms.people import (
     GENERATED,
     TYPED,
+    FactorForm,
     FirstPasswordForm,
     NewPasswordForm,
     PersonForm,
@@ -26,6 +27,7 @@ __all__ = [
     "TYPED",
     "CohortForm",
     "EditForm",
+    "FactorForm",
     "FirstPasswordForm",
     "FlavorForm",
     "LocalQueueForm",

@@ -133,6 +133,12 @@ class NewPasswordForm(PasswordFields):
     reason = EditForm.base_fields["reason"]
 
 
+class FactorForm(forms.Form):
+    """Why somebody's second factor is taken off."""
+
+    reason = EditForm.base_fields["reason"]
+
+
 class TeamPlaceForm(forms.Form):
     """One team of somebody new, and the role in it."""
 

@@ -1,7 +1,8 @@
 """Every address of the platform, and who gets what there. A new address needs a row here.
 
 Columns of a row: anonymous, eve (no team), ian (member of IA), lea (lead of Datos), fin, aud, ada.
-Codes: a status, ``login`` (302 to the login page) or ``home`` (302 to the overview).
+Codes: a status, ``login`` (302 to the login page), ``home`` (302 to the overview) or
+``again`` (302 to the page that asks for the password once more).
 """
 
 import re
@@ -126,6 +127,7 @@ NODE = "h100-node-01"
 # Who gets what, for the usual kinds of pages.
 EVERYBODY = "200"
 SIGNED_IN = "login 200 200 200 200 200 200"
+AGAIN = "login again again again again again again"
 OF_DATOS = "login 404 404 200 200 200 200"
 OF_IA = "login 404 200 404 200 200 200"
 OF_BOTH = "login 404 200 200 200 200 200"
@@ -144,6 +146,7 @@ WEBHOOKS = "login 403 403 200 403 403 200"  # of Datos
 
 PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
+    door("login/code/", "/login/code/", "login home home home home home home"),
     door("logout/", "/logout/", ONLY_POST),
     door("language/", "/language/", ONLY_POST),
     door("healthz", "/healthz", EVERYBODY),
@@ -243,8 +246,16 @@ PAGES = (
     door("people/new/", "/people/new/", EDITORS),
     door("people/<username>/edit/", "/people/eve/edit/", EDITORS),
     door("people/<username>/password/", "/people/eve/password/", ONLY_POST),
+    door("people/<username>/second-factor/", "/people/eve/second-factor/", ONLY_POST),
     door("account/", "/account/", SIGNED_IN, allowed=OWN_TOKEN),
     door("account/password/", "/account/password/", SIGNED_IN),
+    door("account/password/again/", "/account/password/again/", SIGNED_IN),
+    door("account/second-factor/", "/account/second-factor/", SIGNED_IN),
+    door("account/second-factor/app/", "/account/second-factor/app/", AGAIN),
+    door("account/second-factor/code/", "/account/second-factor/code/", AGAIN),
+    door("account/second-factor/remove/", "/account/second-factor/remove/", OF_NOBODY),
+    door("account/second-factor/codes/", "/account/second-factor/codes/", OF_NOBODY),
+    door("account/second-factor/codes/new/", "/account/second-factor/codes/new/", AGAIN),
     door("account/tokens/", "/account/tokens/", ONLY_POST),
     door("account/mail/", "/account/mail/", ONLY_POST),
     door("account/language/", "/account/language/", ONLY_POST),

@@ -30,6 +30,8 @@ def address(door: Door, **query: str) -> str:
 def code_of(response: Any) -> str:
     if response.status_code == 302:
         target = response["Location"]
+        if target.startswith("/account/password/again/"):
+            return "again"
         return "login" if target.startswith("/login/") else "home" if target == "/" else target
     return str(response.status_code)
 

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from allauth.mfa.models import Authenticator
 from django.utils import timezone
 
 from finops import billing
@@ -239,6 +240,7 @@ def _promises(name: str, ada: User) -> None:
     team.save()
     colleague = User.objects.create_user(word(name, "colleague"))
     Membership.objects.create(team=team, user=colleague, role="member")
+    Authenticator.objects.create(user=colleague, type=Authenticator.Type.TOTP, data={})
     Namespace.objects.create(
         name=word(name, "namespace"), team=team, labels={"canary": word(name, "label")}
     )

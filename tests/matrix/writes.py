@@ -16,7 +16,7 @@ from django.test.client import MULTIPART_CONTENT
 
 from queues.models import ApiToken
 from tests.conftest import PASSWORD
-from tests.matrix.doors import API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
+from tests.matrix.doors import AGAIN, API, NODE, PEOPLE, ZEBU, ZEBU_RUNS
 from tests.matrix.world import (
     AGENT,
     AGENT_NODE,
@@ -236,6 +236,7 @@ PRICE = {"unit": "gpu_hour", "subject": "*", "amount": "2.00"}
 
 WRITES = (
     page("login/", "200 home home home home home home", {"username": "eve", "password": "no"}),
+    page("login/code/", "login home home home home home home", {"code": "1"}),
     page("logout/", "ok ok ok ok ok ok ok", {}),
     page("language/", "home home home home home home home", {"language": "de"}),
     page("queues/new/", ADMIN, form_of("/queues/new/", name="cq-new", team="ia")),
@@ -315,7 +316,18 @@ WRITES = (
         {"sign_in": "generated", "reason": REASON},
         "/people/eve/password/",
     ),
+    page(
+        "people/<username>/second-factor/",
+        ADMIN,
+        {"reason": REASON},
+        f"/people/{word('datos', 'colleague')}/second-factor/",
+    ),
     page("account/password/", ANYBODY, NEW_PASSWORD),
+    page("account/password/again/", "login home home home home home home", {"password": PASSWORD}),
+    page("account/second-factor/app/", AGAIN, {"code": "1"}),
+    page("account/second-factor/code/", AGAIN, {"code": "1"}),
+    page("account/second-factor/remove/", "login 404 404 404 404 404 404", {}),
+    page("account/second-factor/codes/new/", AGAIN, {}),
     page("webhooks/new/", WEBHOOKS, LISTENER | {"team": "datos"}),
     page(f"{HOOK}edit/", WEBHOOKS, LISTENER, f"{AT_HOOK}edit/"),
     page(f"{HOOK}test/", WEBHOOKS, {}, f"{AT_HOOK}test/"),
