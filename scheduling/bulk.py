@@ -135,7 +135,7 @@ class _Court:
         """
         named = [spec.annotations.get(key) for key in TEAM_ANNOTATIONS]
         named += [spec.labels.get(key) for key in TEAM_LABELS]
-        key = (spec.namespace, spec.queue, *named)
+        key = (spec.namespace, spec.queue, spec.priority, spec.priority_class, *named)
         if key not in self._known:
             world = within_rights(spec, self._world, self._actor)
             self._known[key] = world, owner_of(spec, world)

@@ -89,6 +89,7 @@ def test_a_workload_is_written_as_the_single_door_writes_it(
         body(priority_class="none"),
         body(pod_sets=[{"name": "main", "count": 1, "requests": {GPU: "1.5"}}]),
         body(pod_sets=[{"name": "main", "count": 1, "requests": {GPU: 99}}]),
+        body(priority=2_000_000_000),
         body("there"),
     ],
 )
@@ -96,16 +97,16 @@ def test_a_refusal_is_that_of_the_single_door(
     bulk_of: Any, lea: Any, send: Any, item: Any
 ) -> None:
     send(lea, "POST", SINGLE, body("there"))
-    alone, among = send(lea, "POST", SINGLE, item), bulk_of(item, body("other"))
+    alone, among = send(lea, "POST", SINGLE, item), bulk_of(body("good"), item, body("other"))
     assert among.status_code == 200
-    first, other = among.json()["results"]
-    assert other["status"] == 201
+    good, first, other = among.json()["results"]
+    assert (good["status"], other["status"]) == (201, 201)
     assert first["status"] == alone.status_code
     mine, its = first["problem"], alone.json()
     assert (mine["type"], mine["detail"]) == (its["type"], its["detail"])
     assert [error["code"] for error in mine["errors"]] == [e["code"] for e in its["errors"]]
     assert [error["pointer"] for error in mine["errors"]] == [
-        f"/workloads/0{error['pointer']}" for error in its["errors"]
+        f"/workloads/1{error['pointer']}" for error in its["errors"]
     ]
 
 
