@@ -21,6 +21,18 @@ class Doors:
     cluster_queues: Mapping[str, ClusterQueue]
     namespace_labels: Mapping[str, Mapping[str, str]]
 
+    def ceiling(self, name: str, queue: str | None) -> str | None:
+        """Return the queue ``name`` if it may bound work of ``queue``, else None.
+
+        It may if it is nobody's, or of the same team: to others a foreign queue is not there, and
+        what it could never give must not show.
+        """
+        bound, own = self.cluster_queues.get(name), self.cluster_queues.get(queue or "")
+        if bound is None:
+            return None
+        is_shared = bound.team_id is None or (own is not None and own.team_id == bound.team_id)
+        return name if is_shared else None
+
     def labels_of(self, namespace: str) -> Mapping[str, str]:
         """Return what a selector sees; an undeclared namespace has only its name."""
         return self.namespace_labels.get(namespace, {METADATA_NAME: namespace})

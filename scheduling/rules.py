@@ -211,7 +211,8 @@ def _priority(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
 def _queue(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
     """Yield why the queue is no place for the workload: missing, foreign, not admitting."""
     subject = subject_of(spec)
-    if spec.ceiling_queue and spec.ceiling_queue not in world.snapshot.cluster_queues:
+    ceiling = world.doors.ceiling(spec.ceiling_queue, world.cluster_queue_of(spec))
+    if spec.ceiling_queue and ceiling is None:
         numbers = {"queue": spec.ceiling_queue}
         yield Diagnostic("QUEUE_DEFAULTED", subject, "ceiling_queue", numbers)
     if not spec.queue:
@@ -248,15 +249,15 @@ def without_answered(
 
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
     """Return the workload as the engine would see it, pending."""
-    ceiling = spec.ceiling_queue
+    queue = world.cluster_queue_of(spec)
     workload = Workload(
         key=subject_of(spec),
         name=f"{spec.namespace}/{spec.name}",
-        queue=world.cluster_queue_of(spec),
+        queue=queue,
         priority=0,
         created_at=world.snapshot.now,
         pod_sets=tuple(_engine_pod_set(p) for p in resolved(spec, world).pod_sets),
-        ceiling_queue=ceiling if ceiling in world.snapshot.cluster_queues else None,
+        ceiling_queue=world.doors.ceiling(spec.ceiling_queue, queue),
     )
     return with_minima(workload, spec.min_member, spec.role_minima, roles_of(spec))
 

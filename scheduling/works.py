@@ -293,7 +293,7 @@ def _workload(
         releasing=held is not None and held.evicted_at is not None,
         preemptible=row.preemptible,
         blocked=why,
-        ceiling_queue=row.ceiling_queue or None,
+        ceiling_queue=doors.ceiling(row.ceiling_queue, queue),
         version=row.version,
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,

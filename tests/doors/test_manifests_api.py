@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuplatform.common.models import AuditEntry
-from queues.models import ClusterQueue, ResourceFlavor
+from queues.models import ClusterQueue, ResourceFlavor, Team
 from queues.services import save_team
 from queues.specs import TeamSpec
 from scheduling.models import Workload
@@ -280,3 +280,31 @@ def test_somebody_else_s_replicas_are_not_named(ada: Any, eve: Any, datos: Any, 
     (result,) = send(eve, "POST", PATH, scaled(0), "text/yaml").json()["results"]
 
     assert "SURPLUS_REPLICAS" not in str(result)
+
+
+@pytest.mark.usefixtures("three_teams")
+def test_a_ceiling_of_another_teams_queue_is_as_little_there_as_one_of_nobody(
+    lea: Any, send: Any
+) -> None:
+    ClusterQueue.objects.filter(name="cq-ia").update(team=Team.objects.get(name="ia"))
+    pod = {"resources": {"requests": {"nvidia.com/gpu": 1}}, "name": "c"}
+    job: dict[str, Any] = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {
+            "name": "large",
+            "namespace": "ns-datos",
+            "labels": {"kueue.x-k8s.io/queue-name": "lq-datos"},
+        },
+        "spec": {
+            "tasks": [{"replicas": 500, "name": "t", "template": {"spec": {"containers": [pod]}}}]
+        },
+    }
+
+    def told(queue: str) -> str:
+        job["spec"]["queue"] = queue
+        answer = send(lea, "POST", PATH + "?dry_run=All", job)
+        return json.dumps(answer.json()["results"]).replace(queue, "THE-QUEUE")
+
+    assert "THE-QUEUE" in told("cq-nope")
+    assert told("cq-ia") == told("cq-nope")
