@@ -2,7 +2,8 @@
 
 The key and the answer are rows of the transaction in which the request takes effect, so either
 all three are there or none (``product.md`` 2.1). What was refused changed nothing and is not
-kept: the same key may try again.
+kept: the same key may try again. A secret that is told once (:func:`told_once`) is not kept
+either: the second answer has null in its place.
 """
 
 import hashlib
@@ -85,10 +86,21 @@ def _first(act: Callable[[], Response], request: Request, key: str, digest: str)
             transaction.set_rollback(True)
             return response
         row.code = response.status_code
-        row.body = json.loads(JSONRenderer().render(response.data) or "null")
+        row.body = json.loads(JSONRenderer().render(_kept(response)) or "null")
         row.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
         row.save()
     return response
+
+
+def told_once(response: Response, *names: str) -> Response:
+    """Mark fields of an answer that no table may keep."""
+    response.told_once = names
+    return response
+
+
+def _kept(response: Response) -> Any:
+    names = getattr(response, "told_once", ())
+    return {**response.data, **dict.fromkeys(names)} if names else response.data
 
 
 def _claim(request: Request, key: str, digest: str) -> AnsweredRequest:

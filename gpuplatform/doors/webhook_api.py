@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from gpuplatform.common.once import told_once
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.why import PARAMETER as REASON
@@ -70,7 +71,10 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 class WebhookWithSecretSerializer(WebhookSerializer):
     """The same with its secret, this once."""
 
-    secret = serializers.CharField(help_text="It is answered this once.")
+    secret = serializers.CharField(
+        allow_null=True,
+        help_text="It is answered this once; null where the request is sent again under its key.",
+    )
 
     class Meta(WebhookSerializer.Meta):
         fields: ClassVar[tuple[str, ...]] = (*WebhookSerializer.Meta.fields, "secret")
@@ -142,7 +146,8 @@ class WebhooksView(_View):
         hook, secret = services.create_webhook(spec, actor.user, given_reason(request))
         where = reverse("api-webhook", [hook.pk], request=request)
         body = WebhookSerializer(hook).data | {"secret": secret}
-        return Response(body, status.HTTP_201_CREATED, headers={"Location": where})
+        made = Response(body, status.HTTP_201_CREATED, headers={"Location": where})
+        return told_once(made, "secret")
 
     def _team(self, actor: Actor, name: str | None) -> Team | None:
         team = Team.objects.filter(name=name).first() if name is not None else None
@@ -253,4 +258,4 @@ class SecretView(_View):
     def post(self, request: Request, uid: UUID) -> Response:
         """Make another secret and answer it, this once; the old one signs nothing any more."""
         secret = services.rotate_secret(self.hook(uid), self.user(), given_reason(request))
-        return Response({"secret": secret})
+        return told_once(Response({"secret": secret}), "secret")

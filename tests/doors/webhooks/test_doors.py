@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from gpuplatform.common.models import AuditEntry
+from gpuplatform.common.models import AnsweredRequest, AuditEntry
 from gpuplatform.doors.models import Delivery, Webhook
 from gpuplatform.doors.tasks import tell_webhooks
 from gpuplatform.doors.webhooks import wire
@@ -23,7 +23,7 @@ Ask = Callable[..., Any]
 def ask(cast: Any, token_of: Callable[..., str]) -> Ask:
     def send(who: str, method: str, path: str = "", body: Any = None, **more: str) -> Any:
         token = token_of(getattr(cast, who), "read", more.get("scope", "webhooks"))
-        headers = {"Authorization": token}
+        headers = {"Authorization": token, "Idempotency-Key": more.get("key", "")}
         call = getattr(Client(), method)
         return call(f"/api/v1/webhooks/{path}", body, "application/json", headers=headers)
 
@@ -44,6 +44,18 @@ def test_the_secret_is_answered_once_and_never_again(ask: Ask) -> None:
     assert other.startswith("whsec_")
     assert other != secret
     assert secret not in str(list(AuditEntry.objects.values()))
+
+
+@pytest.mark.parametrize("path", ["", "{uid}/secret/"])
+def test_a_secret_is_not_kept_for_a_request_that_is_sent_again(ask: Ask, path: str) -> None:
+    uid = ask("ada", "post", body=BODY).json()["uid"]
+    body, path = {**BODY, "name": "another"}, path.format(uid=uid)
+    first = ask("ada", "post", path, body=body, key="k")
+    assert first.json()["secret"].startswith("whsec_")
+    again = ask("ada", "post", path, body=body, key="k")
+    assert (again.status_code, again["Idempotency-Replayed"]) == (first.status_code, "true")
+    assert again.json() == first.json() | {"secret": None}
+    assert "whsec_" not in str(list(AnsweredRequest.objects.values()))
 
 
 @pytest.mark.parametrize(
