@@ -41,6 +41,12 @@ def gpu_hours(hours: Decimal | None) -> str:
 
 
 @register.filter
+def all_hours(hours: Decimal) -> str:
+    """Return hours with every digit that was billed, for a reader who reckons after: ``0.58``."""
+    return _decimal(hours, "#,##0.0#####")
+
+
+@register.filter
 def whole_number(number: int | None) -> str:
     """Return a count with thousands apart, like ``380,000,000``."""
     return "-" if number is None else _decimal(Decimal(number), "#,##0")
