@@ -42,7 +42,7 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "sources": actor.may_see_bills,
         "everything": actor.sees_everything,
         "requests": actor.sees_everything or bool(actor.team_ids),
-        "people": actor.may_manage_people,
+        "people": actor.may_see_people,
         "audit": actor.may_see_audit or leads,
         "webhooks": actor.may_tell_all or leads,
     }
@@ -131,7 +131,8 @@ def team_namespace(request: HttpRequest, name: str) -> HttpResponse:
     form = NamespaceForm(request.POST)
     if form.is_valid():
         try:
-            give_namespace(form.cleaned_data["namespace"], team.name, actor=actor.user)
+            wanted, reason = form.cleaned_data["namespace"], form.cleaned_data["reason"]
+            give_namespace(wanted, team.name, actor=actor.user, reason=reason)
         except Rejected as error:
             add_problems(form, error.problems)
         else:

@@ -242,7 +242,7 @@ PAGES = (
     door("requests/<pk>/decide/", f"/requests/{REQUEST}/decide/", ONLY_POST),
     door("requests/<pk>/withdraw/", f"/requests/{REQUEST}/withdraw/", ONLY_POST),
     door("quotas/", "/quotas/", EDITORS, files=True, shows=("queue",)),
-    door("people/", "/people/", EDITORS, files=True, shows=("colleague",)),
+    door("people/", "/people/", "login 403 403 403 403 200 200", files=True, shows=("colleague",)),
     door("people/new/", "/people/new/", EDITORS),
     door("people/<username>/edit/", "/people/eve/edit/", EDITORS),
     door("people/<username>/password/", "/people/eve/password/", ONLY_POST),
