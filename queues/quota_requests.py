@@ -47,7 +47,7 @@ class AskForm(forms.Form):
     last_day = forms.DateField(
         label=_("Until, last day included"),
         required=False,
-        widget=forms.DateInput(attrs={"type": "date"}),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text=_("A loan ends by itself then. Left empty it stays."),
     )
 

@@ -12,6 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.locales import by_locale
 from gpuplatform.common.quantities import nearest_resource
 from queues.specs import (
     CellsSpec,
@@ -147,7 +148,7 @@ def without_checkpoint(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic
             {
                 "count": len(found.workloads),
                 "workloads": ", ".join(listed) + (" ..." if more else ""),
-                "gpu_hours": f"{found.gpu_hours:.1f}",
+                "gpu_hours": by_locale(f"{found.gpu_hours:.1f}"),
                 "fields": ", ".join(found.fields),
                 "because": ", ".join(str(FIELD_WORDS[name]) for name in found.fields),
             },
@@ -200,7 +201,7 @@ def _losses(
     preemptors = sorted({names.get(one.preemptor, one.preemptor) for one in losses} - {""})
     lost = sum(one.lost_gpu_hours for one in losses)
     listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
-    numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
+    numbers: dict[str, str | int] = {"gpu_hours": by_locale(f"{lost:.1f}")}
     if pods := sum(one.pods for one in losses):
         numbers["pods"] = pods
     return numbers | {"preemptors": listed} if preemptors else numbers
@@ -220,7 +221,7 @@ def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
         names = sorted(work.name for work in found)
         listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
         numbers: dict[str, str | int] = {"count": len(names), "names": listed}
-        numbers["gpu_hours"] = f"{lost:.1f}"
+        numbers["gpu_hours"] = by_locale(f"{lost:.1f}")
         yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
 
 

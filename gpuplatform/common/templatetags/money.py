@@ -72,9 +72,9 @@ def whole_currency(amount: Decimal | None, currency: str = "EUR") -> str:
     """Return an amount in whole units of its currency, for tiles: ``€4,032``."""
     if amount is None:
         return UNKNOWN
-    text = format_currency(
-        _exact(amount), currency, "\xa4#,##0", locale=page_locale(), currency_digits=False
-    )
+    locale = page_locale()
+    whole = locale.currency_formats["standard"].pattern.replace(".00", "")
+    text = format_currency(_exact(amount), currency, whole, locale=locale, currency_digits=False)
     return text.replace("-", MINUS)
 
 
