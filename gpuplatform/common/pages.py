@@ -90,6 +90,7 @@ RAIL = (
     RailItem("sources", _("Sources"), "sources", "d", "sources", also=("/failures/",)),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),
     RailItem("webhooks", _("Webhooks"), "webhooks", "h", "webhooks"),
+    RailItem("settings", _("Settings"), "settings", "k", "settings"),
 )
 
 
