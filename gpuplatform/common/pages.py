@@ -74,7 +74,10 @@ RAIL = (
     RailItem("queues", _("Queues"), "queues", "q", also=("/cohorts/",)),
     RailItem("workloads", _("Workloads"), "workloads", "w", also=("/priority-classes/",)),
     RailItem("submit", _("Submit"), "submit", "s", "submit"),
-    RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
+    RailItem(
+        *("nodes", _("Nodes"), "nodes", "n"),
+        also=("/flavors/", "/topologies/", "/topology/", "/agents/"),
+    ),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
     RailItem("requests", _("Requests"), "requests", "x", "requests"),

@@ -208,6 +208,7 @@ PAGES = (
         "/priority-classes/workload/urgent/edit/",
         EDITORS,
     ),
+    door("topology/", "/topology/", SIGNED_IN, files=True),
     door("topologies/new/", "/topologies/new/", EDITORS),
     door("topologies/<name>/", "/topologies/nowhere/", OF_NOBODY),
     door("topologies/<name>/edit/", "/topologies/nowhere/edit/", "login 403 403 403 403 403 404"),
