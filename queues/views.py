@@ -45,6 +45,7 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "people": actor.may_see_people,
         "audit": actor.may_see_audit or leads,
         "webhooks": actor.may_tell_all or leads,
+        "settings": actor.is_admin,
     }
     roles = [str(Role(role).label) for role in sorted(actor.roles)]
     if not roles and actor.team_ids:

@@ -178,6 +178,13 @@ class NodeRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeDrain:
+    """That a node should take no more pods, and that what stands there should go elsewhere."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeChange:
     """Whether new pods may come to a node, whether the others are to go, and why."""
 
