@@ -71,7 +71,7 @@ def person_new(request: HttpRequest) -> HttpResponse:
     """Make somebody, with roles, teams and a first password."""
     given = request.POST or None
     form, password = PersonForm(given, is_new=True), FirstPasswordForm(given)
-    rows = team_places(pages.team_choices(), given)
+    rows = team_places(pages.team_choices(), given, lead_of=request.GET.get("team", ""))
     forms = {"form": form, "password_form": password, "rows": rows}
     if given is None:
         return _show(request, None, forms)

@@ -249,7 +249,7 @@ def fair_share_page(request: HttpRequest) -> HttpResponse:
         "trees": folding.shortened(trees),
         "roots": [tree.root for tree in every],
         "wanted": root,
-        "sentence": fair_share.headline(trees),
+        "sentence": fair_share.headline(trees or every),
     }
     return render(request, "scheduling/fair_share.html", context)
 

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 from django.utils.functional import cached_property
 
+from gpuplatform.common.health import LATE_S, decided_ago
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
 from scheduling.engine.machines import GPU
@@ -70,8 +71,14 @@ class Overview:
     use: HourlyUse
     decisions: list[WorkloadEvent]
     cycle: Cycle | None
+    silence_s: float | None  # since somebody last decided; None: nobody ever has
     longest: Waiting | None
     sums: Sums
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether nobody decides any more, so that what is shown stands still."""
+        return self.silence_s is not None and self.silence_s > LATE_S
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -131,6 +138,7 @@ def gpus_held(snapshot: Snapshot) -> int:
 
 def load_overview(actor: Actor, now: datetime) -> Overview:
     """Read the first page in a fixed number of queries."""
+    cycle = Cycle.objects.defer("snapshot", "plan", "memory", "work").first()
     return Overview(
         board=load_board(actor),
         now=now,
@@ -139,7 +147,8 @@ def load_overview(actor: Actor, now: datetime) -> Overview:
         decisions=list(last_decisions(actor)[:SHOWN]),
         longest=longest_wait(actor),
         sums=waiting_sums(actor),
-        cycle=Cycle.objects.defer("snapshot", "plan", "memory", "work").first(),
+        cycle=cycle,
+        silence_s=decided_ago(cycle.at if cycle else None),
     )
 
 
