@@ -126,4 +126,4 @@ def test_a_blocked_workload_has_no_position_and_keeps_no_claim() -> None:
     made.memory = Memory()
     (hold,) = decide(made.build()).decisions
     assert isinstance(hold, Hold)
-    assert (hold.reason, hold.position) == (PendingReason.SUSPENDED, None)
+    assert (hold.reason, hold.position) == (PendingReason.ON_HOLD, None)
