@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 ON_FAILURE = ("restart", "fail", "keep")
-ON_NODE_LOSS = ("replace", "requeue")
+REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
+ON_NODE_LOSS = ("replace", REQUEUE)
 SLICE_MODES = ("required", "preferred")
 MOST_GRACE_S = 86_400  # a pod may take a day to stop
 

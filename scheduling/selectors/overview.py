@@ -59,6 +59,7 @@ class Numbers(NamedTuple):
     pending: int
     waiting: int
     never: int = 0  # GPUs of pending work that can never start as things are
+    outside: int = 0  # GPUs in use that no queue of the board pays for
 
 
 @dataclass
@@ -89,7 +90,8 @@ class Overview:
         platform = self.board.actor.sees_everything
         total = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes)
         usable = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes if node.usable)
-        used = gpus_held(snapshot) if platform else sum(row.used for row in rows)
+        in_queues = sum(row.used for row in rows)
+        used = gpus_held(snapshot) if platform else in_queues
         return Numbers(
             total=total if platform else nominal,
             usable=usable if platform else nominal,
@@ -101,6 +103,7 @@ class Overview:
             pending=self.sums.gpus,
             waiting=self.sums.workloads,
             never=self.sums.never,
+            outside=max(0, used - in_queues),
         )
 
     @cached_property

@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.snapshot import Workload as Work
 from scheduling.models import Admission, Workload
+from scheduling.readers import lasts
 from scheduling.replay.tape import Span, Stay
 from scheduling.replay.trace import Arrival, Trace, trace
 from scheduling.works import RoleRow, pod_sets_of, roles_in, texts_of
@@ -158,7 +159,7 @@ class _Found:
             preemptible=row.preemptible,
             ceiling_queue=row.ceiling_queue if row.ceiling_queue in known else None,
             local_queue=door if door in self._site.local_queues else "",
-            duration_s=row.expected_duration_s or row.max_execution_time_s,
+            duration_s=lasts(row.expected_duration_s, row.max_execution_time_s),
             stateless=row.stateless,
             checkpoint_interval_s=row.checkpoint_interval_s,
             min_member=least,
