@@ -109,9 +109,10 @@ def _runs(scope: Any) -> dict[UUID, Run]:
     columns = ("workload_id", "cluster_queue", "started_at", "evicted_at")
     lines = ran.order_by("admitted_at", "id").values_list(*columns)
     found: dict[UUID, Run] = {}
-    for uid, *line in lines.iterator(chunk_size=2_000):
+    for uid, queue, started_at, evicted_at in lines.iterator(chunk_size=2_000):
         before = found.get(uid)
-        found[uid] = Run(*line, before.evicted_at if before else None)
+        since = before.evicted_at if before else None
+        found[uid] = Run(queue, started_at, evicted_at, since)
     return found
 
 
