@@ -145,7 +145,7 @@ WEBHOOKS = "login 403 403 200 403 403 200"  # of Datos
 PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
     door("logout/", "/logout/", ONLY_POST),
-    door("language/", "/language/", ONLY_POST),
+    door("language/", "/language/", "home home home home home home home"),
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
     door("metrics", "/metrics", "404"),
