@@ -148,7 +148,7 @@ PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
     door("login/code/", "/login/code/", "login home home home home home home"),
     door("logout/", "/logout/", ONLY_POST),
-    door("language/", "/language/", ONLY_POST),
+    door("language/", "/language/", "home home home home home home home"),
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
     door("metrics", "/metrics", "404"),
