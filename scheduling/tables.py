@@ -1,15 +1,18 @@
 """Tables of this room, for django-tables2."""
 
+from collections.abc import Callable
 from typing import Any
 
 import django_tables2 as tables
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import clock
 from gpuplatform.common.templatetags.shapes import age, duration, state_chip, team_mark
+from scheduling.engine.terms import Status
 from scheduling.models import Workload
 from scheduling.selectors.pages import Pages
 
@@ -54,18 +57,35 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
         order_by_field = "sort"
         template_name = "components/table.html"
 
-    def __init__(self, *args: Any, pages: Pages | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        pages: Pages | None = None,
+        may_act: Callable[[int | None], bool] = lambda _team: False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.pages = pages
+        self.pages, self.may_act = pages, may_act
 
     def render_name(self, record: Any) -> SafeString:
-        """Return the name as the link, the namespace beside it."""
+        """Return the name as the link, the namespace beside it, and a box where one may act."""
         href = reverse("workload", args=[record.uid])
         return format_html(
-            '<a href="{}">{}</a> <span class="muted">{}</span>',
+            '{}<a href="{}">{}</a> <span class="muted">{}</span>',
+            self._box(record),
             href,
             record.name,
             record.namespace,
+        )
+
+    def _box(self, record: Any) -> SafeString:
+        if record.status == Status.FINISHED or not self.may_act(record.team_id):
+            return SafeString("")
+        words = gettext("Select %(name)s") % {"name": record.name}
+        return format_html(
+            '<input type="checkbox" name="uid" value="{}" form="many" aria-label="{}"> ',
+            record.uid,
+            words,
         )
 
     def render_state(self, record: Any) -> SafeString:

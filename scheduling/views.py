@@ -20,6 +20,7 @@ from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
+from scheduling.acting import WORDS
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.engine.view import placeable
 from scheduling.forms import AnswerForm, WorkloadFilter
@@ -183,13 +184,14 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
     if wanted_format(request):
         cells = workloads.workload_cells(found.qs.iterator(chunk_size=1_000))
         return rows_response(request, "workloads", workloads.WORKLOAD_COLUMNS, cells)
-    table = WorkloadTable(found.qs, pages=Pages(actor))
+    table = WorkloadTable(found.qs, pages=Pages(actor), may_act=actor.may_submit)
     RequestConfig(request, paginate={"per_page": PER_PAGE}).configure(table)
     context = {
         "table": table,
         "is_filtered": bool(found.told) or found.form.has_changed(),
         "not_understood": found.told,
         "filter": found,
+        "acts": WORDS if actor.is_admin or actor.team_ids else {},
         "actor": actor,
         "sentence": findings.workloads_sentence(*workloads.state_counts(actor)),
     }

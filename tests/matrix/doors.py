@@ -185,6 +185,7 @@ PAGES = (
     door("workloads/<uid>/", f"/workloads/{YAKS_WAITS}/", OF_IA),
     door("workloads/<uid>/", f"/workloads/{YAKS_RECLAIMS}/", OF_IA),
     door("workloads/<uid>/", f"/workloads/{UNKNOWN}/", OF_NOBODY),
+    door("workloads/act/", "/workloads/act/", ONLY_POST),
     door("workloads/<uid>/cancel/", f"/workloads/{ZEBU_RUNS}/cancel/", ONLY_POST),
     door("workloads/<uid>/active/", f"/workloads/{ZEBU_RUNS}/active/", ONLY_POST),
     door("workloads/<uid>/gate/", f"/workloads/{ZEBU_RUNS}/gate/", ONLY_POST),

@@ -350,6 +350,11 @@ WRITES = (
     page("account/mail/", ANYBODY, {"wanted": "no"}),
     page("account/language/", ANYBODY, {"language": "de"}),
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
+    page(
+        "workloads/act/",
+        LEAD_OF_DATOS,
+        {"act": "cancel", "uid": str(ZEBU_RUNS), "confirm": "1"},
+    ),
     page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
     page(
         "workloads/<uid>/active/",
