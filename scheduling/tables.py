@@ -15,6 +15,7 @@ from gpuplatform.common.templatetags.shapes import age, duration, state_chip, te
 from scheduling.engine.terms import Status
 from scheduling.models import Workload
 from scheduling.selectors.pages import Pages
+from scheduling.selectors.waiting import is_impossible
 
 
 class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyped
@@ -22,24 +23,19 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
 
     name = tables.Column(verbose_name=_("Workload"))
     state = tables.Column(accessor="status", verbose_name=_("State"))
-    team = tables.Column(
-        verbose_name=_("Team"),
-        order_by="team__name",
-        empty_values=(),
-        attrs={"td": {"class": "extra"}},
-    )
+    team = tables.Column(verbose_name=_("Team"), order_by="team__name", empty_values=())
     queue = tables.Column(accessor="cluster_queue", verbose_name=_("Queue"), empty_values=())
     gpus = tables.Column(
         verbose_name=_("GPUs"), attrs={"th": {"class": "num"}, "td": {"class": "num"}}
     )
     priority = tables.Column(
         verbose_name=_("Priority"),
-        attrs={"th": {"class": "num"}, "td": {"class": "num extra"}},
+        attrs={"th": {"class": "num"}, "td": {"class": "num"}},
     )
     position = tables.Column(
         verbose_name=_("Position"),
         empty_values=(),
-        attrs={"th": {"class": "num"}, "td": {"class": "num extra"}},
+        attrs={"th": {"class": "num"}, "td": {"class": "num"}},
     )
     age = tables.Column(
         accessor="created_at",
@@ -89,8 +85,11 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
         )
 
     def render_state(self, record: Any) -> SafeString:
-        """Return the chip of the state."""
-        return state_chip(record)
+        """Return the chip of the state, and whether it waits in vain."""
+        chip = state_chip(record)
+        if record.status != Status.PENDING or not is_impossible(record):
+            return chip
+        return format_html('{} <span class="muted">{}</span>', chip, _("can never start"))
 
     def render_team(self, record: Any) -> SafeString:
         """Return the team's mark."""

@@ -37,6 +37,7 @@ from scheduling.selectors import (
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
+from scheduling.selectors.line import waiting_sums
 from scheduling.selectors.overview import load_overview
 from scheduling.selectors.pages import Pages
 from scheduling.selectors.promises import standing_alerts
@@ -193,7 +194,9 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
         "filter": found,
         "acts": WORDS if actor.is_admin or actor.team_ids else {},
         "actor": actor,
-        "sentence": findings.workloads_sentence(*workloads.state_counts(actor)),
+        "sentence": findings.workloads_sentence(
+            waiting_sums(actor), workloads.active_count(actor)
+        ),
     }
     return render(request, "scheduling/workloads.html", context)
 

@@ -9,12 +9,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import INT32_MAX, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
+from queues.bodies import no_such_field
 from scheduling.engine.terms import CheckVerdict
 from scheduling.rules import LOCALITIES, check_fields
 from scheduling.specs import (
@@ -133,10 +132,7 @@ def _refuses(finding: Diagnostic) -> bool:
 
 def problem_of(finding: Diagnostic) -> Problem:
     """Return a finding as something to correct; what is not known here is an error."""
-    if finding.code == "UNKNOWN_FIELD":
-        words = _("There is no field {path} here.").format(path=finding.path[:80])
-        return Problem(finding.path, finding.code, words, finding.numbers)
-    return finding.as_problem()
+    return no_such_field(finding) if finding.code == "UNKNOWN_FIELD" else finding.as_problem()
 
 
 def _workload(fields: Fields) -> WorkloadSpec:

@@ -77,7 +77,10 @@ UNREADABLE: dict[str, Reason] = {
 # The text is read; this is what the sender should know.
 DOUBTFUL: dict[str, Reason] = {
     "UNKNOWN_FIELD": Reason(
-        WARNING, _("The field {path} is not known here; it is kept and changes nothing.")
+        WARNING,
+        _("The field {path} is not known here and changes nothing; did you mean {nearest}?"),
+        _("Write {nearest}."),
+        _("The field {path} is not known here; it is kept and changes nothing."),
     ),
     "FIELD_NOT_HONOURED": Reason(
         WARNING, _("The field {path} is kept, but this platform does not act on it.")
