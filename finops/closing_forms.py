@@ -32,9 +32,12 @@ class AdjustForm(forms.Form):
     )
     amount = forms.DecimalField(label=_("Amount"), max_digits=14, decimal_places=2)
     original = forms.CharField(
-        label=_("Closed month"), max_length=7, required=False, help_text="2026-06"
+        label=_("Closed month"), max_length=7, required=False, help_text=_("For example 2026-06.")
     )
     original_line = forms.CharField(
-        label=_("Line of its bill"), max_length=255, required=False, help_text="GPU-2026-000001#1"
+        label=_("Line of its bill"),
+        max_length=255,
+        required=False,
+        help_text=_("For example GPU-2026-000001#1."),
     )
     reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)

@@ -22,9 +22,11 @@ class ReplayForm(forms.Form):
     """The window in local days of the billing time zone."""
 
     first_day = forms.DateField(
-        label=_("First day"), widget=forms.DateInput(attrs={"type": "date"})
+        label=_("First day"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
-    last_day = forms.DateField(label=_("Last day"), widget=forms.DateInput(attrs={"type": "date"}))
+    last_day = forms.DateField(
+        label=_("Last day"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
     note = forms.CharField(
         label=_("What is the question"),
         max_length=200,

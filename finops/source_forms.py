@@ -69,7 +69,7 @@ class SourceForm(forms.Form):
     first_day = forms.DateField(
         label=_("First day"),
         required=False,
-        widget=forms.DateInput(attrs={"placeholder": "2026-06-01"}),
+        widget=forms.DateInput(attrs={"placeholder": "2026-06-01"}, format="%Y-%m-%d"),
         help_text=_("Empty: the first of this month."),
     )
     enabled = forms.BooleanField(label=_("Load it every night"), required=False, initial=True)
@@ -126,7 +126,8 @@ class DayForm(forms.Form):
     """A day to load by hand."""
 
     day = forms.DateField(
-        label=_("Day"), widget=forms.DateInput(attrs={"placeholder": "2026-06-01"})
+        label=_("Day"),
+        widget=forms.DateInput(attrs={"placeholder": "2026-06-01"}, format="%Y-%m-%d"),
     )
 
 

@@ -9,6 +9,7 @@ from gpuplatform.common.pages import DayConverter, NameConverter
 from gpuplatform.doors import views as doors
 from gpuplatform.doors import webhook_pages as webhooks
 from gpuplatform.doors.failures import failures_page
+from gpuplatform.doors.installation.pages import settings_page
 from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.onboarding.pages import team_begin, team_onboard
 from gpuplatform.doors.search import search_page
@@ -37,6 +38,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("gpuplatform.doors.urls")),  # ends with what is not there under /api/
     path("search/", search_page, name="search"),
     path("failures/", failures_page, name="failures"),
+    path("settings/", settings_page, name="settings"),
     path("submit/", doors.submit_page, name="submit"),
     path("teams/onboard/", team_onboard, name="team-onboard"),
     path("teams/<name:name>/begin/", team_begin, name="team-begin"),

@@ -120,6 +120,11 @@ class Actor:
         return self.is_admin
 
     @property
+    def may_see_people(self) -> bool:
+        """Return whether everybody's roles, teams and sign-ins are visible."""
+        return self.may_manage_people or self.has_role(Role.AUDITOR)
+
+    @property
     def may_tell_all(self) -> bool:
         """Return whether webhooks of the whole platform, and of all teams, may be set up."""
         return self.has_role(Role.ADMIN) and self.has_scope("webhooks")

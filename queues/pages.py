@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
 from gpuplatform.common.sealing import with_seals
+from queues.choices import TeamRole
 from queues.descriptions import as_json
 from queues.models import (
     ClusterQueue,
@@ -99,6 +100,16 @@ class TeamPage:
     queues: Sequence[ClusterQueue]
     local_queues: list[LocalQueue]
     changes: list[AuditEntry]
+
+    @property
+    def has_lead(self) -> bool:
+        """Return whether somebody answers for the team."""
+        return any(member.role == TeamRole.LEAD for member in self.members)
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether the team can submit work, and somebody answers for it."""
+        return bool(self.namespaces and self.queues and self.local_queues and self.has_lead)
 
 
 def team_page(team: Team) -> TeamPage:

@@ -48,7 +48,7 @@ def may_manage(actor: Actor) -> bool:
 
 
 @require_safe
-@require(may_manage)
+@require(lambda actor: actor.may_see_people)
 def people_page(request: HttpRequest) -> HttpResponse:
     """Show everybody who may sign in, or once might."""
     text = asked(request, "q")
@@ -56,7 +56,8 @@ def people_page(request: HttpRequest) -> HttpResponse:
     if wanted_format(request):
         return rows_response(request, "people", pages.PERSON_COLUMNS, pages.person_cells(rows))
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
-    return render(request, "queues/people.html", {"page": page, "text": text})
+    context = {"page": page, "text": text, "actor": actor_of(request)}
+    return render(request, "queues/people.html", context)
 
 
 # ---- somebody new ------------------------------------------------------------------------------
@@ -70,7 +71,7 @@ def person_new(request: HttpRequest) -> HttpResponse:
     """Make somebody, with roles, teams and a first password."""
     given = request.POST or None
     form, password = PersonForm(given, is_new=True), FirstPasswordForm(given)
-    rows = team_places(pages.team_choices(), given)
+    rows = team_places(pages.team_choices(), given, lead_of=request.GET.get("team", ""))
     forms = {"form": form, "password_form": password, "rows": rows}
     if given is None:
         return _show(request, None, forms)

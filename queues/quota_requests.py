@@ -47,7 +47,7 @@ class AskForm(forms.Form):
     last_day = forms.DateField(
         label=_("Until, last day included"),
         required=False,
-        widget=forms.DateInput(attrs={"type": "date"}),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text=_("A loan ends by itself then. Left empty it stays."),
     )
 
@@ -79,7 +79,9 @@ class DecideForm(forms.Form):
 
     def __init__(self, row: QuotaRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        flavors = {told["flavor"] for told in row.cells}
         others = ClusterQueue.objects.exclude(team=row.team).order_by("name")
+        others = others.filter(quotas__flavor__in=flavors, quotas__nominal__gt=0).distinct()
         names = [(name, name) for name in others.values_list("name", flat=True)]
         field = self.fields["lender"]
         assert isinstance(field, forms.ChoiceField)
@@ -231,6 +233,7 @@ def _show(
         "row": row,
         "actor": actor,
         "form": form or (DecideForm(row) if decides else None),
+        "moved": requests.moved_since(row) if row.is_open else [],
         "may_decide": decides,
         "may_withdraw": row.is_open and (decides or actor.leads(row.team_id)),
     }

@@ -9,7 +9,8 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common.models import AuditEntry
-from gpuplatform.common.pages import Viewer, asked, rows_response, wanted_format
+from gpuplatform.common.narrowing import narrowing, refused
+from gpuplatform.common.pages import Viewer, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues import pages
 from queues.access import Actor, actor_of, demand, require, visible, visible_audit
@@ -20,6 +21,7 @@ from queues.services.queues import save_local_queue
 from queues.services.teams import give_namespace, person_called, set_membership
 
 PER_PAGE = 50
+AUDIT_ALIASES = {"actor": "actor_name", "kind": "subject_kind", "subject": "q"}  # REST's names
 Row = TypeVar("Row")
 
 
@@ -42,9 +44,10 @@ def viewer_of(request: HttpRequest) -> Viewer:
         "sources": actor.may_see_bills,
         "everything": actor.sees_everything,
         "requests": actor.sees_everything or bool(actor.team_ids),
-        "people": actor.may_manage_people,
+        "people": actor.may_see_people,
         "audit": actor.may_see_audit or leads,
         "webhooks": actor.may_tell_all or leads,
+        "settings": actor.is_admin,
     }
     roles = [str(Role(role).label) for role in sorted(actor.roles)]
     if not roles and actor.team_ids:
@@ -131,7 +134,8 @@ def team_namespace(request: HttpRequest, name: str) -> HttpResponse:
     form = NamespaceForm(request.POST)
     if form.is_valid():
         try:
-            give_namespace(form.cleaned_data["namespace"], team.name, actor=actor.user)
+            wanted, reason = form.cleaned_data["namespace"], form.cleaned_data["reason"]
+            give_namespace(wanted, team.name, actor=actor.user, reason=reason)
         except Rejected as error:
             add_problems(form, error.problems)
         else:
@@ -168,8 +172,11 @@ def audit_page(request: HttpRequest) -> HttpResponse:
     """Show who changed what, when and why."""
     entries = visible_audit(AuditEntry.objects.all(), actor_of(request))
     names = ("actor_name", "action", "subject_kind", "q")
-    wanted = {name: asked(request, name) for name in names}
-    rows = pages.audit_rows(entries, **wanted)
+    asks = narrowing(request, names, aliases=AUDIT_ALIASES)
+    rows = pages.audit_rows(entries, **asks.wanted)
+    rows = rows.none() if asks.told else rows
+    if refusal := refused(request, asks.told):
+        return refusal
     if wanted_format(request):
         cells = pages.audit_cells(rows.iterator(chunk_size=1_000))
         return rows_response(request, "audit", pages.AUDIT_COLUMNS, cells)
@@ -178,7 +185,8 @@ def audit_page(request: HttpRequest) -> HttpResponse:
         "page": page,
         "changes": pages.with_changes(page.object_list),
         "choices": pages.audit_choices(entries),
-        "wanted": wanted,
-        "is_filtered": any(wanted.values()),
+        "wanted": asks.wanted,
+        "is_filtered": asks.is_set,
+        "not_understood": asks.told,
     }
     return render(request, "queues/audit.html", context)

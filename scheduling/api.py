@@ -68,7 +68,7 @@ from scheduling.services import (
     submit_workload,
     within_rights,
 )
-from scheduling.specs import NodeRemoval
+from scheduling.specs import NodeDrain, NodeRemoval
 from scheduling.switching import change
 from scheduling.workload_body import read_change, read_node_change, read_workload
 
@@ -318,7 +318,8 @@ class NodeView(CheckedView):
         """Keep new pods off the machine, or let them on again; say what that means."""
         demand(actor_of(request).may_operate)
         row, asked = self._row(name), read_node_change(request.data)
-        spec = replace(describe_node(row), schedulable=asked.schedulable)
+        changed = replace(describe_node(row), schedulable=asked.schedulable)
+        spec = NodeDrain(name) if asked.drain else changed
 
         def act() -> dict[str, Any]:
             user = actor_of(request).user

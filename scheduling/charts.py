@@ -64,8 +64,8 @@ def use_table(use: HourlyUse) -> list[list[str]]:
 
 
 def borrowed_table(borrowers: Sequence[Borrower]) -> list[list[str]]:
-    """Return the table beside the chart of loans: GPU-hours of each borrower."""
-    return [[b.queue, _hours(b.gpu_hours), _hours(max(b.means))] for b in borrowers]
+    """Return the table beside the chart of loans: each borrower's GPU-hours, and its peak."""
+    return [[b.queue, _hours(b.gpu_hours), by_locale(f"{b.most:,}")] for b in borrowers]
 
 
 def use_head() -> list[str]:

@@ -7,8 +7,10 @@ import django_filters
 from django import forms
 from django.core.validators import MinLengthValidator
 from django.db.models import Q, QuerySet
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.narrowing import ALWAYS, unknown_filter, unknown_value
 from queues.forms.edits import NAME_HELP, REASON_HELP, REASON_LENGTH
 from queues.models import ClusterQueue, Team
 from scheduling.checks import ALL_QUEUES, KINDS
@@ -17,6 +19,8 @@ from scheduling.models import AdmissionCheck, Workload
 from scheduling.models.workloads import STATUS_LABELS
 from scheduling.selectors.workloads import in_cluster_queue
 from scheduling.specs import CheckSpec
+
+REST_NAMES = {"status": "state", "name": "q", "namespace": "q"}  # how REST calls the filters
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # the library is untyped
@@ -47,9 +51,13 @@ class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # the lib
         fields: list[str] = []
 
     def __init__(
-        self, *args: Any, teams: QuerySet[Team], queues: list[str], **kwargs: Any
+        self, data: QueryDict, *args: Any, teams: QuerySet[Team], queues: list[str], **kwargs: Any
     ) -> None:
-        super().__init__(*args, **kwargs)
+        given = data.copy()
+        for other, name in REST_NAMES.items():
+            if other in given and not given.get(name):
+                given[name] = given.pop(other)[-1]
+        super().__init__(given or None, *args, **kwargs)
         self.filters["team"].queryset = teams
         self.filters["queue"].extra["choices"] = [(name, name) for name in queues]
         for field in self.form.fields.values():
@@ -61,6 +69,23 @@ class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # the lib
                 "aria-label": _("Name"),
             }
         )
+
+    @property
+    def told(self) -> str:
+        """Return what of the address was not understood; ""."""
+        unknown = [name for name in self.data or {} if name not in (*self.filters, *ALWAYS)]
+        if unknown:
+            return unknown_filter(unknown[0], self.filters)
+        for name in self.form.errors:
+            field = self.form.fields[name]
+            known = [str(value) for value, _label in getattr(field, "choices", ()) if value]
+            return unknown_value(name, str(self.data.get(name, "")), known)
+        return ""
+
+    @property
+    def qs(self) -> QuerySet[Workload]:
+        """Return the workloads of the filter; none where it was not understood."""
+        return self.queryset.none() if self.told else super().qs  # type: ignore[no-any-return]
 
     def filter_queue(self, rows: QuerySet[Workload], _name: str, value: str) -> QuerySet[Workload]:
         """Keep the workloads of a cluster queue."""

@@ -21,7 +21,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.urls import reverse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, override
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.diagnostics import Diagnostic
@@ -127,7 +127,9 @@ def _send_to(
     """Send a person's letters as one mail; 0 where the server does not take it."""
     mine = Letter.objects.filter(pk__in=[letter.pk for letter in letters])
     try:
-        server.send_messages([mail_of(user, letters)])
+        with override(user.language or settings.LANGUAGE_CODE):
+            mail = mail_of(user, letters)
+        server.send_messages([mail])
     except OF_ONE as error:
         logger.warning("mail.refused", extra={"user": user.username, "error": str(error)})
         _postpone(mine, str(error), now)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common import clock
+from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require
@@ -172,9 +173,14 @@ def alerts_page(request: HttpRequest) -> HttpResponse:
 @require()
 def evictions_page(request: HttpRequest) -> HttpResponse:
     """Show who was evicted for whom, and what that threw away in GPU-hours and money."""
-    actor, days = actor_of(request), WINDOWS.get(request.GET.get("days", ""), 30)
-    wanted = {name: asked(request, name) for name in ("team", "reason")}
+    actor = actor_of(request)
+    asks = narrowing(request, ("team", "reason", "days"), choices={"days": WINDOWS})
+    wanted = {name: asks.wanted[name] for name in ("team", "reason")}
+    days = WINDOWS.get(asks.wanted["days"], 30)
     rows = evictions.eviction_rows(actor, since=clock.now() - timedelta(days=days), **wanted)
+    rows = rows.none() if asks.told else rows
+    if refusal := refused(request, asks.told):
+        return refusal
     if wanted_format(request):
         cells = evictions.eviction_cells(evictions.as_evictions(rows.iterator(), actor))
         return rows_response(request, "evictions", evictions.EVICTION_COLUMNS, cells)
@@ -187,7 +193,8 @@ def evictions_page(request: HttpRequest) -> HttpResponse:
         "wanted": wanted,
         "days": days,
         "windows": WINDOWS.values(),
-        "is_filtered": any(wanted.values()),
+        "is_filtered": any(wanted.values()) or asks.told,
+        "not_understood": asks.told,
         "choices": evictions.eviction_choices(actor),
         "currency": settings.CURRENCY,
     }

@@ -12,15 +12,24 @@ from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.figures import figure_response, theme_of
-from gpuplatform.common.pages import rows_response, wanted_format
+from gpuplatform.common.pages import asked, json_rows, rows_response, wanted_format
 from queues.access import Actor, actor_of, require
 from queues.models import User
 from scheduling import charts, services
 from scheduling.agents import forget_agent
+from scheduling.engine.fragments import SIZES
 from scheduling.forms import ForgetForm, ReasonForm
-from scheduling.selectors import agents, findings, flavors, fragments, nodes, reservations
+from scheduling.selectors import (
+    agents,
+    domains,
+    findings,
+    flavors,
+    fragments,
+    nodes,
+    reservations,
+)
 from scheduling.selectors.devices import device_rows
-from scheduling.specs import NodeRemoval, NodeSpec
+from scheduling.specs import NodeDrain, NodeRemoval, NodeSpec
 
 
 @require_safe
@@ -73,13 +82,15 @@ def _show_node(
 @require(lambda actor: actor.may_operate)
 def node_cordon(request: HttpRequest, name: str) -> HttpResponse:
     """Take a node out of service, or bring it back; a check only tells what that means."""
-    drain = request.POST.get("drain") == "yes"
+    drain = "yes" in {request.POST.get("drain"), request.POST.get("check-drain")}
     cordoned = drain or request.POST.get("cordoned") == "yes"
-    words = (
-        gettext("%(name)s is cordoned.") if cordoned else gettext("%(name)s is back in service.")
-    )
+    words = gettext("%(name)s is back in service.")
+    if cordoned:
+        words = gettext("%(name)s is drained.") if drain else gettext("%(name)s is cordoned.")
 
-    def wanted(row: nodes.NodeRow) -> NodeSpec:
+    def wanted(row: nodes.NodeRow) -> NodeSpec | NodeDrain:
+        if drain:
+            return NodeDrain(name)
         return replace(services.describe_node(row.node), schedulable=not cordoned)
 
     def act(user: User | None, reason: str) -> object:
@@ -114,7 +125,7 @@ def _operate(
     rows = nodes.node_rows(actor, [name])
     if not rows:
         raise Http404
-    only_check = "check" in request.POST
+    only_check = bool({"check", "check-drain"} & set(request.POST))
     if not form.is_valid() and not only_check:
         return _show_node(request, actor, rows[0], form)
     reason = form.cleaned_data.get("reason", "")
@@ -229,6 +240,35 @@ def flavor_page(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 @require()
+def topology_map(request: HttpRequest) -> HttpResponse:
+    """Show the tiers, their domains, and the most that is free in one; ``?tier=`` narrows it."""
+    actor, wanted = actor_of(request), asked(request, "tier")
+    every = _tiers(actor)
+    found = [tier for tier in every if wanted in {"", tier.level, tier.words}]
+    if wanted_format(request) == "json":
+        return json_rows("topology", domains.TIER_COLUMNS, domains.tier_cells(found))
+    if wanted_format(request):
+        cells = domains.domain_cells(found)
+        return rows_response(request, "topology", domains.DOMAIN_COLUMNS, cells)
+    context = {
+        "actor": actor,
+        "tiers": found,
+        "wanted": wanted,
+        "levels": list(dict.fromkeys(tier.words for tier in every)),
+        "topologies": list(dict.fromkeys(tier.topology for tier in every)),
+        "sizes": SIZES,
+    }
+    return render(request, "scheduling/topology_map.html", context)
+
+
+def _tiers(actor: Actor) -> list[domains.Tier]:
+    kept = reservations.kept_on_nodes(reservations.reservation_rows(actor))
+    rows, pieces = nodes.node_rows(actor, kept=kept), fragments.read_fragments()
+    return domains.tiers(nodes.read_places(), rows, pieces)
+
+
+@require_safe
+@require()
 def topology_page(request: HttpRequest, name: str) -> HttpResponse:
     """Show the levels of one topology and the flavors that use it."""
     row = next((row for row in flavors.topology_rows() if row.topology.name == name), None)
@@ -237,4 +277,6 @@ def topology_page(request: HttpRequest, name: str) -> HttpResponse:
     actor = actor_of(request)
     changes = flavors.changes_of("Topology", name) if actor.sees_everything else []
     context = {"row": row, "topology": row.topology, "actor": actor, "changes": changes}
+    context |= {"tiers": [tier for tier in _tiers(actor) if tier.topology == name]}
+    context |= {"sizes": SIZES}
     return render(request, "scheduling/topology.html", context)

@@ -64,6 +64,11 @@ def taints_of(documents: Iterable[Mapping[str, str]]) -> tuple[Taint, ...]:
     )
 
 
+def lasts(expected_s: float | None, limit_s: float | None) -> float | None:
+    """Return how long a run counts as, in s: as declared; for want of that, as long as it may."""
+    return expected_s or limit_s
+
+
 def tolerations_of(documents: Iterable[Mapping[str, str]]) -> tuple[Toleration, ...]:
     """Return tolerations as stored, a list of documents, as values."""
     return tuple(

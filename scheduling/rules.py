@@ -19,11 +19,25 @@ from scheduling.charging import charges_of
 from scheduling.device_rules import check_devices, with_real_names
 from scheduling.engine.diagnostics import Finding
 from scheduling.engine.snapshot import PodSet, Workload
-from scheduling.engine.terms import DeviceLocality, StopPolicy
+from scheduling.engine.terms import BlockerCode, DeviceLocality, StopPolicy
 from scheduling.gang_rules import check_gang, roles_of
 from scheduling.minima import has_minima, with_minima
-from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
-from scheduling.specs import ON_FAILURE, ON_NODE_LOSS, PodSetSpec, WorkloadSpec, subject_of
+from scheduling.readers import (
+    affinity_of,
+    device_request_of,
+    lasts,
+    tolerations_of,
+    topology_of,
+)
+from scheduling.routes import blocked, resolve_queue
+from scheduling.specs import (
+    ON_FAILURE,
+    ON_NODE_LOSS,
+    REQUEUE,
+    PodSetSpec,
+    WorkloadSpec,
+    subject_of,
+)
 from scheduling.topology_rules import check_levels, check_together
 from scheduling.world import World
 
@@ -248,16 +262,25 @@ def without_answered(
 
 
 def candidate(spec: WorkloadSpec, world: World) -> Workload:
-    """Return the workload as the engine would see it, pending."""
+    """Return the workload as the engine would see it, pending: all that its row would say."""
     queue = world.cluster_queue_of(spec)
+    route = resolve_queue(spec.namespace, spec.queue, world.doors) if spec.queue else None
+    kept_out = BlockerCode.GATED.value if spec.gates else ""
     workload = Workload(
         key=subject_of(spec),
         name=f"{spec.namespace}/{spec.name}",
         queue=queue,
-        priority=0,
+        priority=world.priority_for(spec),
         created_at=world.snapshot.now,
         pod_sets=tuple(_engine_pod_set(p) for p in resolved(spec, world).pod_sets),
+        preemptible=spec.preemptible,
+        blocked=kept_out or (blocked(spec.namespace, route, world.doors) if spec.queue else ""),
         ceiling_queue=world.doors.ceiling(spec.ceiling_queue, queue),
+        local_queue=str(route.local_queue) if route and route.local_queue else "",
+        duration_s=lasts(spec.expected_duration_s, spec.max_execution_time_s),
+        stateless=spec.stateless,
+        checkpoint_interval_s=spec.checkpoint_interval_s,
+        mends=spec.on_node_loss != REQUEUE,
     )
     return with_minima(workload, spec.min_member, spec.role_minima, roles_of(spec))
 

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 ON_FAILURE = ("restart", "fail", "keep")
-ON_NODE_LOSS = ("replace", "requeue")
+REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
+ON_NODE_LOSS = ("replace", REQUEUE)
 SLICE_MODES = ("required", "preferred")
 MOST_GRACE_S = 86_400  # a pod may take a day to stop
 
@@ -173,6 +174,13 @@ class NodeSpec:
 @dataclass(frozen=True, slots=True)
 class NodeRemoval:
     """That a node should be forgotten."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDrain:
+    """That a node should take no more pods, and that what stands there should go elsewhere."""
 
     name: str
 

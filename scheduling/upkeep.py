@@ -17,7 +17,7 @@ from django.db.models import F
 
 from gpuplatform.common.wakeup import note_changes
 from scheduling import checks, lifecycle, persist
-from scheduling.engine.terms import CheckVerdict, Status, StopPolicy
+from scheduling.engine.terms import CheckVerdict, PendingReason, Status, StopPolicy
 from scheduling.holders import Holder, Owner, Stand
 from scheduling.members import End, Member, MemberEnd
 from scheduling.models import Admission, CheckState, Workload
@@ -270,9 +270,9 @@ def _shut(workload: Owner | Workload, doors: Doors) -> str:
     route = resolve_queue(workload.namespace, workload.queue_name, doors)
     queue = doors.cluster_queues.get(route.cluster_queue) if route else None
     if route is None or queue is None:
-        return "Misconfigured"
+        return PendingReason.MISCONFIGURED
     stops = [queue.stop_policy, *([route.local_queue.stop_policy] if route.local_queue else [])]
-    return "Suspended" if any(stop != StopPolicy.NONE for stop in stops) else ""
+    return PendingReason.ON_HOLD if any(stop != StopPolicy.NONE for stop in stops) else ""
 
 
 def drop_reservation(workload: Workload, why: str, now: datetime) -> bool:

@@ -42,6 +42,7 @@ urlpatterns = [
     path("flavors/", machines.flavors_page, name="flavors"),
     path("flavors/<name:name>/", machines.flavor_page, name="flavor"),
     path("priority-classes/", life_views.priority_classes, name="priority-classes"),
+    path("topology/", machines.topology_map, name="topology-map"),
     path("topologies/<name:name>/", machines.topology_page, name="topology"),
     path("fair-share/", views.fair_share_page, name="fair-share"),
     path("borrowing/", views.borrowing_page, name="borrowing"),

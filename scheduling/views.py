@@ -14,6 +14,7 @@ from django_tables2 import RequestConfig
 
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, extra_tiles, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand, require, visible
@@ -42,6 +43,8 @@ from scheduling.selectors.tiles import overview_tiles
 from scheduling.tables import WorkloadTable
 
 PER_PAGE = 50
+LOAN_FILTERS = ("borrower", "lender", "flavor")
+OPEN = ("1", "true", "0", "false")  # the first two: only what is still on loan
 
 
 @require_safe
@@ -174,7 +177,9 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
     teams = visible(Team.objects.all(), actor, "pk")
     own = visible(ClusterQueue.objects.all(), actor).order_by("name")
     names = list(own.values_list("name", flat=True))
-    found = WorkloadFilter(request.GET or None, queryset=rows, teams=teams, queues=names)
+    found = WorkloadFilter(request.GET, queryset=rows, teams=teams, queues=names)
+    if refusal := refused(request, found.told):
+        return refusal
     if wanted_format(request):
         cells = workloads.workload_cells(found.qs.iterator(chunk_size=1_000))
         return rows_response(request, "workloads", workloads.WORKLOAD_COLUMNS, cells)
@@ -182,7 +187,8 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
     RequestConfig(request, paginate={"per_page": PER_PAGE}).configure(table)
     context = {
         "table": table,
-        "is_filtered": found.is_bound and found.form.has_changed(),
+        "is_filtered": bool(found.told) or found.form.has_changed(),
+        "not_understood": found.told,
         "filter": found,
         "actor": actor,
         "sentence": findings.workloads_sentence(*workloads.state_counts(actor)),
@@ -249,7 +255,7 @@ def fair_share_page(request: HttpRequest) -> HttpResponse:
         "trees": folding.shortened(trees),
         "roots": [tree.root for tree in every],
         "wanted": root,
-        "sentence": fair_share.headline(trees),
+        "sentence": fair_share.headline(trees or every),
     }
     return render(request, "scheduling/fair_share.html", context)
 
@@ -263,9 +269,13 @@ def borrowing_page(request: HttpRequest) -> HttpResponse:
     """Show the ledger of loans."""
     actor, now = actor_of(request), clock.now()
     pages = Pages(actor)
-    wanted = {name: asked(request, name) for name in ("borrower", "lender", "flavor")}
-    open_only = request.GET.get("open") == "1"
+    asks = narrowing(request, (*LOAN_FILTERS, "open"), choices={"open": OPEN})
+    wanted = {name: asks.wanted[name] for name in LOAN_FILTERS}
+    open_only = asks.wanted["open"] in OPEN[:2]
     rows = loans.loan_rows(actor, open_only=open_only, **wanted)
+    rows = rows.none() if asks.told else rows
+    if refusal := refused(request, asks.told):
+        return refusal
     if wanted_format(request):
         cells = loans.loan_cells(loans.as_loans(rows.iterator(), actor, now, pages))
         return rows_response(request, "loans", loans.LOAN_COLUMNS, cells)
@@ -279,7 +289,8 @@ def borrowing_page(request: HttpRequest) -> HttpResponse:
         "current": current,
         "wanted": wanted,
         "open_only": open_only,
-        "is_filtered": open_only or any(wanted.values()),
+        "is_filtered": open_only or any(wanted.values()) or asks.told,
+        "not_understood": asks.told,
         "choices": loans.loan_choices(actor),
         "sentence": findings.loans_sentence(current),
     }

@@ -25,9 +25,15 @@ from scheduling.engine.terms import BlockerCode, Status
 from scheduling.faces import Face, Held
 from scheduling.jsontexts import canonical, read_json
 from scheduling.minima import Role, with_minima
-from scheduling.readers import affinity_of, device_request_of, tolerations_of, topology_of
+from scheduling.readers import (
+    affinity_of,
+    device_request_of,
+    lasts,
+    tolerations_of,
+    topology_of,
+)
 from scheduling.routes import Doors, blocked, drained, resolve_queue
-from scheduling.specs import SliceSpec
+from scheduling.specs import REQUEUE, SliceSpec
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
 LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
@@ -47,7 +53,6 @@ SHAPE_TEXTS = ("requests", "node_selector", "tolerations", "affinity", "slices")
 Facts = make_dataclass(
     "Facts", (*WORKLOAD, *(f"{one}_text" for one in WORKLOAD_TEXTS)), slots=True
 )
-REQUEUE = "requeue"  # on the loss of a node: the whole gang waits again
 
 
 class Placed(NamedTuple):
@@ -297,7 +302,7 @@ def _workload(
         version=row.version,
         local_queue=str(route.local_queue) if route and route.local_queue else "",
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
-        duration_s=row.expected_duration_s or row.max_execution_time_s,  # a limit, for want of one
+        duration_s=lasts(row.expected_duration_s, row.max_execution_time_s),
         reclaimable={role.name: role.finished for role in roles if role.finished},
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,

@@ -7,9 +7,9 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops import billing
-from finops.models import Adjustment, BillingPeriod
+from finops.models import Adjustment, BillingPeriod, BillLine
 from finops.models.bills import DRAFTED
-from finops.models.periods import AdjustmentKind
+from finops.models.periods import AdjustmentKind, IssuedBill
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import CENT, digits
 from gpuplatform.common.problems import Problem, Rejected
@@ -17,6 +17,7 @@ from queues.models import Team, User
 
 REASON_LENGTH = 500
 HIGHEST = Decimal(1_000_000_000)
+LONGEST_NUMBER = 10  # digits of a line's number, less one
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,34 @@ def _problems(
     if spec.original and original is None:
         sentence = _("{month} is not a closed month.").format(month=spec.original[:20])
         found.append(Problem("original", "not_found", sentence))
+    if spec.original_line and not (original and _has_line(original, spec.original_line)):
+        sentence = _("No closed bill has the line {line}; a line is named GPU-2026-000001#1.")
+        words = sentence.format(line=spec.original_line[:50])
+        found.append(Problem("original_line", "not_found", words))
     if not spec.reason.strip():
         found.append(Problem("reason", "required", _("Say what is adjusted and why.")))
     return found + _problems_of_amount(spec.amount)
+
+
+def _has_line(period: BillingPeriod, name: str) -> bool:
+    """Return whether a closed month has a line of this name, as :mod:`finops.closing.late` names.
+
+    Its bill by the number it was issued under, else by month and account.
+    """
+    bill, _sign, number = name.rpartition("#")
+    lines = BillLine.objects.filter(bill__period=period, number=_number(number))
+    issued = IssuedBill.objects.filter(period=period, number=bill).values("bill")
+    month, _slash, account = bill.partition("/")
+    if month != period.name:
+        return lines.filter(bill__in=issued).exists()
+    if account == "central":
+        return lines.filter(bill__team=None).exists()
+    return lines.filter(bill__team__name=account).exists()
+
+
+def _number(text: str) -> int:
+    """Return a number of a line, 0 for what is none: lines are counted from 1."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < LONGEST_NUMBER else 0
 
 
 def _problems_of_amount(amount: Decimal) -> list[Problem]:

@@ -222,13 +222,14 @@ def _number(finding: Finding, name: str) -> Decimal | None:
 
 
 def _latency(period: BillingPeriod) -> Check:
-    """Held GPU-hours, and those after the admission's pods had started."""
+    """Held GPU-hours until now, and those after the admission's pods had started."""
     held, allocated = NOTHING, NOTHING
+    until = min(clock.now(), period.ends_at)  # what goes on has not been held in the future
     rows = rows_inside(UsageInterval.objects.order_by(), window_of(period)).values_list(
         "amount", "started_at", "ended_at", "admission__started_at"
     )
     for amount, start, end, ran in rows.iterator():
-        first, last = max(start, period.starts_at), min(end or period.ends_at, period.ends_at)
+        first, last = max(start, period.starts_at), min(end or until, until)
         held += amount * _hours(first, last)
         allocated += amount * _hours(max(first, ran or start), last)
     return latency(held, allocated)

@@ -32,18 +32,34 @@ def nodes(
 
 def cordon(name: Name, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Keep new pods off a machine; what runs there stays."""
-    _set(name, schedulable=False, reason=reason, dry_run=dry_run)
-    say(_("{name} is cordoned.").format(name=name))
+    done = _("{name} is cordoned.")
+    _set(name, done, schedulable=False, reason=reason, dry_run=dry_run)
+
+
+def drain(name: Name, reason: Reason = "", dry_run: DryRun = False) -> None:
+    """Keep new pods off a machine, and send what stands there elsewhere.
+
+    With --dry-run: who would have to go, and what would be lost.
+
+    Example: gpuctl drain gpu-node-7 --reason "New fans" --dry-run
+    """
+    done = _("{name} is drained.")
+    _set(name, done, schedulable=False, drain=True, reason=reason, dry_run=dry_run)
 
 
 def uncordon(name: Name, reason: Reason = "", dry_run: DryRun = False) -> None:
     """Let new pods onto a machine again."""
-    _set(name, schedulable=True, reason=reason, dry_run=dry_run)
-    say(_("{name} takes pods again.").format(name=name))
+    done = _("{name} takes pods again.")
+    _set(name, done, schedulable=True, reason=reason, dry_run=dry_run)
 
 
-def _set(name: str, *, schedulable: bool, reason: str, dry_run: bool) -> None:
+def _set(
+    name: str, done: str, *, schedulable: bool, reason: str, dry_run: bool, drain: bool = False
+) -> None:
+    """Ask for it, and say what that means; ``done``: what is said once it is so."""
     body = {"schedulable": schedulable} | ({"reason": reason} if reason else {})
+    body |= {"drain": True} if drain else {}
     query = {"dry_run": "All" if dry_run else ""}
     answer = connect().ask("PATCH", f"nodes/{quoted(name)}/", parameters=query, body=body)
-    say(*told(answer.json()["warnings"]))
+    said = _("This was a dry run: nothing was changed.") if dry_run else done
+    say(*told(answer.json()["warnings"]), said.format(name=name))

@@ -31,7 +31,7 @@ COMMANDS: tuple[Callable[..., None], ...] = (
     *(workloads.explain, workloads.deactivate, workloads.reactivate, workloads.prioritize),
     *(workloads.cancel, capacity.avail, capacity.tree, promises.get, promises.apply),
     *(promises.diff, promises.stop, promises.resume, machines.nodes, machines.cordon),
-    *(machines.uncordon, money.bill, money.cost, account.version),
+    *(machines.drain, machines.uncordon, money.bill, money.cost, account.version),
 )
 for _command in COMMANDS:
     app.command()(_command)

@@ -3,9 +3,13 @@
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
+from django.utils.translation import gettext as _
 
 from gpuplatform.common.middleware import current_request_id
 from gpuplatform.common.models import AuditEntry
+from gpuplatform.common.problems import Problem, Rejected
+
+LEAST_REASON = 10  # characters of what a person says; pages ask for it, programs may say nothing
 
 
 def record(
@@ -41,9 +45,15 @@ def columns(
         subject: kind and name of the object, e.g. ``("ClusterQueue", "cq-datos")``.
         before: JSON-able state before, None for a creation.
         after: JSON-able state after, None for a deletion.
-        reason: the sentence the actor gave.
+        reason: the sentence the actor gave, "" where none was given.
         team: slug of the team concerned, so that its lead may read the entry.
+
+    Raises:
+        Rejected: a person gave a reason that says nothing.
     """
+    if actor is not None and 0 < len(reason.strip()) < LEAST_REASON:
+        words = _("a reason has at least %(n)d characters: it stands in the audit trail")
+        raise Rejected([Problem("reason", "reason_too_short", words % {"n": LEAST_REASON})])
     return {
         "actor_id": actor.pk if actor else None,
         "actor_name": actor.get_username() if actor else "system",

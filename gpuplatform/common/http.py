@@ -15,7 +15,14 @@ from django.core.exceptions import (
     SuspiciousOperation,
     ValidationError,
 )
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseServerError,
+    JsonResponse,
+)
+from django.template.loader import get_template
 from django.utils.translation import gettext as _
 from django.views import defaults
 from rest_framework import exceptions
@@ -213,7 +220,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Answer an unexpected fault the same way; handler500."""
     if request.path.startswith(API_PREFIX):
         return plain_problem(request, HTTPStatus.INTERNAL_SERVER_ERROR)
-    return defaults.server_error(request)
+    # Without the context of other pages: something there may be what has failed.
+    again = request.get_full_path() if request.method == "GET" else ""
+    page = get_template("500.html").render({"request_id": current_request_id(), "again": again})
+    return HttpResponseServerError(page)
 
 
 def plain_problem(

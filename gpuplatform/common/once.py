@@ -27,6 +27,7 @@ HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 LONGEST = 128
 KEPT = timedelta(hours=24)
 PATIENCE_MS = 5_000  # that a second request waits for the first one
+_TOLD_ONCE = "told_once"  # of a response: fields that no table may keep
 KEPT_HEADERS = ("Location", "ETag")
 Act = Callable[..., Response]
 
@@ -94,12 +95,12 @@ def _first(act: Callable[[], Response], request: Request, key: str, digest: str)
 
 def told_once(response: Response, *names: str) -> Response:
     """Mark fields of an answer that no table may keep."""
-    response.told_once = names
+    setattr(response, _TOLD_ONCE, names)
     return response
 
 
 def _kept(response: Response) -> Any:
-    names = getattr(response, "told_once", ())
+    names = getattr(response, _TOLD_ONCE, ())
     return {**response.data, **dict.fromkeys(names)} if names else response.data
 
 

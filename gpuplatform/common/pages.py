@@ -74,7 +74,10 @@ RAIL = (
     RailItem("queues", _("Queues"), "queues", "q", also=("/cohorts/",)),
     RailItem("workloads", _("Workloads"), "workloads", "w", also=("/priority-classes/",)),
     RailItem("submit", _("Submit"), "submit", "s", "submit"),
-    RailItem("nodes", _("Nodes"), "nodes", "n", also=("/flavors/", "/topologies/", "/agents/")),
+    RailItem(
+        *("nodes", _("Nodes"), "nodes", "n"),
+        also=("/flavors/", "/topologies/", "/topology/", "/agents/"),
+    ),
     RailItem("teams", _("Teams"), "teams", "t"),
     RailItem("people", _("People"), "people", "e", "people"),
     RailItem("requests", _("Requests"), "requests", "x", "requests"),
@@ -90,6 +93,7 @@ RAIL = (
     RailItem("sources", _("Sources"), "sources", "d", "sources", also=("/failures/",)),
     RailItem("audit", _("Audit"), "audit", "a", "audit"),
     RailItem("webhooks", _("Webhooks"), "webhooks", "h", "webhooks"),
+    RailItem("settings", _("Settings"), "settings", "k", "settings"),
 )
 
 

@@ -82,6 +82,13 @@ DOUBTFUL: dict[str, Reason] = {
     "FIELD_NOT_HONOURED": Reason(
         WARNING, _("The field {path} is kept, but this platform does not act on it.")
     ),
+    "AUTOSCALER_NOT_FOLLOWED": Reason(
+        WARNING,
+        _(
+            "Asked for are the replicas that stand here; workers of Ray's autoscaler hold no quota."
+        ),
+        _("Let kueue.x-k8s.io/elastic-job be true and ask for other sizes, or switch it off."),
+    ),
     "FIELD_RENAMED": Reason(
         WARNING,
         _("{old} is called {new} in this API version; it was read as that."),

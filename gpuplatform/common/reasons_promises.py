@@ -120,6 +120,19 @@ PROMISES: dict[str, Reason] = {
         ),
         _("Cordon the node and wait until they have ended."),
     ),
+    "DRAIN_MOVES": Reason(
+        WARNING,
+        _(
+            "{count} with pods on {name} go elsewhere where there is room, and wait again where"
+            " there is none: {names}. Up to {gpu_hours} GPU-hours of work are lost, worth {cost}"
+            " {currency}."
+        ),
+        _("Cordon the node instead, and wait until they have ended or saved their progress."),
+        _(
+            "{count} with pods on {name} go elsewhere where there is room, and wait again where"
+            " there is none: {names}. Up to {gpu_hours} GPU-hours of work are lost."
+        ),
+    ),
     "EDIT_SPARES": Reason(
         INFO, _("Without this edit {count} would be evicted in the next cycle: {names}.")
     ),

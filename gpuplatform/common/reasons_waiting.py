@@ -27,7 +27,6 @@ PENDING: dict[str, Reason] = {
     "Misconfigured": Reason(
         ERROR, _("Something that this workload needs is missing or not allowed.")
     ),
-    "Suspended": Reason(INFO, _("Suspended by its owner.")),
     "OnHold": Reason(INFO, _("The queue is on hold and takes nothing new.")),
 }
 

@@ -135,7 +135,7 @@ def _machines(text: str) -> Group:
 
 
 def _people(actor: Actor, text: str) -> Group:
-    if not actor.may_manage_people:
+    if not actor.may_see_people:
         return Group("", ())
     called = Q(username__icontains=text) | Q(email__icontains=text)
     named = Q(first_name__icontains=text) | Q(last_name__icontains=text)

@@ -10,9 +10,11 @@ from rest_framework.permissions import AllowAny
 
 from gpuplatform.doors import webhook_api as api
 from gpuplatform.doors.api import ManifestsView, UnknownAddress
+from gpuplatform.doors.installation.api import SettingsView
 
 urlpatterns: list[URLPattern] = [
     path("api/v1/manifests/", ManifestsView.as_view(), name="api-manifests"),
+    path("api/v1/settings/", SettingsView.as_view(), name="api-settings"),
     path("api/v1/webhooks/", api.WebhooksView.as_view(), name="api-webhooks"),
     path("api/v1/webhooks/<uuid:uid>/", api.WebhookView.as_view(), name="api-webhook"),
     path(

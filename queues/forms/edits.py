@@ -9,9 +9,10 @@ from django import forms
 from django.core.validators import MinLengthValidator
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.audit import LEAST_REASON
 from gpuplatform.common.problems import Problem
 
-REASON_LENGTH = 10
+REASON_LENGTH = LEAST_REASON
 REASON_HELP = _("At least 10 characters; kept in the audit log next to your name.")
 NAME_HELP = _("As Kubernetes spells names: lower case letters, digits, dashes and dots.")
 FIELD_OF = {

@@ -167,13 +167,15 @@ class TeamPlaces(_PlaceSet):
         return {row["team"]: row["role"] for row in rows if row.get("team")}
 
 
-def team_places(teams: Choices, data: Any = None) -> TeamPlaces:
-    """Return the rows in which teams are named."""
+def team_places(teams: Choices, data: Any = None, *, lead_of: str = "") -> TeamPlaces:
+    """Return the rows in which teams are named; ``lead_of`` stands in the first one."""
     factory = forms.formset_factory(
         TeamPlaceForm, formset=TeamPlaces, extra=TEAM_ROWS, max_num=TEAM_ROWS, absolute_max=50
     )
     made: Any = factory(data, prefix="teams", form_kwargs={"teams": list(teams)})
     rows: TeamPlaces = made
+    if lead_of and data is None:  # what is sent unchanged would else count as empty
+        rows.forms[0].initial = {"team": lead_of, "role": TeamRole.LEAD}
     return rows
 
 

@@ -49,6 +49,12 @@ class NamespaceForm(forms.Form):
     """A namespace that a team owns."""
 
     namespace = forms.CharField(label=_("Namespace"), max_length=253)
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        required=False,
+        help_text=_("Only where it belongs to another team by now; both teams read it."),
+    )
 
 
 class LocalQueueForm(forms.Form):

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from gpuplatform.common import audit
 from gpuplatform.common.problems import Problem, Rejected
 from queues.choices import Role, TeamRole
-from queues.descriptions import describe_namespace, describe_team
+from queues.descriptions import as_json, describe_namespace, describe_team
 from queues.models import Membership, Namespace, PlatformRole, Team, User
 from queues.rules import check_namespace, check_team
 from queues.rules.words import check_choice
@@ -74,17 +74,38 @@ def save_namespace(
 ) -> Namespace:
     """Create or change a namespace; ``team`` None keeps the owner, "" means nobody.
 
+    What another team owns is taken only with a reason, and both teams read it in their trail.
+
     Raises:
-        Rejected: the spec breaks a rule.
+        Rejected: the spec breaks a rule, or it is taken from a team without a word.
         Stale: the namespace changed since the caller saw it.
     """
     refuse(check_namespace(spec, known_teams()))
     row = Edit(Namespace, spec.name, actor, reason, if_version).find(name=spec.name)
-    team = owner_after(spec.team, row.team if row else None)
+    owner = row.team if row else None
+    team = owner_after(spec.team, owner)
+    loser = owner if owner is not None and owner != team else None
+    refuse(_taken_silently(spec.name, loser, reason) if team else ())
     edit = Edit(Namespace, spec.name, actor, reason, team=team.name if team else "")
     columns = {"name": spec.name, "labels": dict(spec.labels), "team": team}
+    before = describe_namespace(row) if row else None
     after = NamespaceSpec(spec.name, dict(spec.labels), team.name if team else None)
-    return store(edit, row, columns, (describe_namespace(row) if row else None, after))
+    stored = store(edit, row, columns, (before, after))
+    if loser is not None:
+        kept = (as_json(before), as_json(after))
+        subject = ("Namespace", spec.name)
+        audit.record(actor, "namespace.taken", subject, *kept, reason=reason, team=loser.name)
+    return stored
+
+
+def _taken_silently(name: str, loser: Team | None, reason: str) -> Iterator[Problem]:
+    """Yield a problem where a team would lose a namespace and nobody says why."""
+    if loser is not None and not reason.strip():
+        words = _(
+            "%(name)s belongs to %(team)s: what is submitted there, and what runs, counts for the"
+            " other team from now on. Say why it moves, in at least %(n)d characters."
+        ) % {"name": name, "team": loser, "n": audit.LEAST_REASON}
+        yield Problem("reason", "reason_required", words)
 
 
 def give_namespace(name: str, team: str, *, actor: User | None, reason: str = "") -> Namespace:

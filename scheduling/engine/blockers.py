@@ -63,14 +63,14 @@ def quota_blockers(
         never: Facts = {"sub_code": DiagnosticCode.NEVER_FITS_QUEUE.value, **facts}
         return [_short(BlockerCode.IMPOSSIBLE, fr, needed, ceiling, queue.name, never)]
     if used + needed <= nominal:
-        return [_cohort_blocker(ledger, queue, fr, needed, kept)]
+        return [_cohort_blocker(books, ledger, queue, fr, needed, kept)]
     own_kept = used - books.now.ledger.used(queue, fr)
     facts |= _kept(min(kept, own_kept))
     own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
     if ledger.nodes[queue].parent is None:
         return [own]
     limit = _limit_blocker(ledger, queue, fr, needed)
-    return [own, limit or _cohort_blocker(ledger, queue, fr, needed, kept)]
+    return [own, limit or _cohort_blocker(books, ledger, queue, fr, needed, kept)]
 
 
 def _kept(amount: int) -> Facts:
@@ -94,20 +94,28 @@ def _limit_blocker(
     return None
 
 
-def _cohort_blocker(
-    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int, kept: int
+def _cohort_blocker(  # noqa: PLR0917 - the same as those above ask for
+    books: Books,
+    ledger: QuotaLedger,
+    queue: QuotaKey,
+    fr: FlavorResource,
+    needed: int,
+    kept: int,
 ) -> Blocker:
-    """Blame the lenders where they use their own quota, else the cohort as a whole."""
+    """Blame the lenders where they use their own quota, else the cohort as a whole.
+
+    The holders are those of now, the asking queue among them: what is only kept for somebody is
+    told apart (``kept``), and both with what is left make up the cohort.
+    """
     root = ledger.root(queue)
-    others = {
-        node: amount
-        for node in ledger.members(root)
-        if node.kind is Kind.QUEUE and node != queue and (amount := ledger.used(node, fr))
-    }
+    queues = [node for node in ledger.members(root) if node.kind is Kind.QUEUE]
+    others = [node for node in queues if node != queue and ledger.used(node, fr)]
     code = BlockerCode.LENDER_BUSY
     if not others or any(ledger.borrowed(node, fr) for node in (queue, *others)):
         code = BlockerCode.COHORT_EXHAUSTED
-    facts: Facts = {"flavor": fr.flavor, "holders": _holders(others), **_kept(kept)}
+    now = books.now.ledger
+    held = {node: amount for node in queues if (amount := now.used(node, fr))}
+    facts: Facts = {"flavor": fr.flavor, "holders": _holders(held), **_kept(kept)}
     return _short(code, fr, needed, ledger.available(queue, fr), root.name, facts)
 
 

@@ -81,8 +81,7 @@ class Explainer:
         final = [*never, *(b for b in quota if b.code is BlockerCode.IMPOSSIBLE)]
         if final:
             asked = [] if lead.homeless else self._room(workload, lead.chosen)
-            kept_out = [blocker for blocker in asked if _excludes_nodes(blocker)]
-            return reason, _without_repeats([*final, *kept_out, *lead.refusals])
+            return reason, _without_repeats([*_with_exclusions(final, asked), *lead.refusals])
         if lead.homeless:
             return reason, _without_repeats([*lead.refusals, *quota])
         room = self._room(workload, lead.chosen)
@@ -212,8 +211,13 @@ def _lack(asked: int, there: int) -> float:
     return max(0, asked - there) / asked if asked else 0.0
 
 
-def _excludes_nodes(blocker: Blocker) -> bool:
-    return any(name.startswith("excluded_") for name in blocker.facts)
+def _with_exclusions(final: list[Blocker], asked: Iterable[Blocker]) -> list[Blocker]:
+    """Return the final blockers, the first with the facts of how many nodes are kept away.
+
+    A blocker of its own about nodes would promise that it fits once something comes free.
+    """
+    kept_out = {n: v for b in asked for n, v in b.facts.items() if n.startswith("excluded_")}
+    return [replace(final[0], facts={**final[0].facts, **kept_out}), *final[1:]]
 
 
 def _flavors(options: Way) -> frozenset[str]:

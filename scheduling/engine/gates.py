@@ -10,7 +10,7 @@ from scheduling.engine.terms import BlockerCode, PendingReason, StopPolicy
 Why = tuple[PendingReason, tuple[Blocker, ...]]
 
 _REASONS = {
-    BlockerCode.QUEUE_STOPPED: PendingReason.SUSPENDED,
+    BlockerCode.QUEUE_STOPPED: PendingReason.ON_HOLD,
     BlockerCode.GATED: PendingReason.ADMISSION_GATED,
     BlockerCode.BACKING_OFF: PendingReason.BACKING_OFF,
 }
@@ -42,7 +42,7 @@ def shut(platform: Snapshot, circular: Collection[str], name: str) -> Why | None
     if queue.stop_policy is not StopPolicy.NONE:
         facts = {"stop_policy": queue.stop_policy.value}
         blocker = Blocker(BlockerCode.QUEUE_STOPPED, where=queue.name, facts=facts)
-        return PendingReason.SUSPENDED, (blocker,)
+        return PendingReason.ON_HOLD, (blocker,)
     return _inactive(circular, queue)
 
 

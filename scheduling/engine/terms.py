@@ -31,8 +31,7 @@ class PendingReason(StrEnum):
     TOPOLOGY_PLACEMENT_FAILED = "TopologyPlacementFailed"
     WAITING_FOR_PREEMPTED_WORKLOADS = "WaitingForPreemptedWorkloads"
     MISCONFIGURED = "Misconfigured"
-    SUSPENDED = "Suspended"
-    ON_HOLD = "OnHold"
+    ON_HOLD = "OnHold"  # its queue is stopped, too: Kueue's Suspended, as if its owner did it
     ADMISSION_GATED = "AdmissionGated"
     UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"  # quota is reserved for it
     BACKING_OFF = "BackingOff"  # ours: evicted, and to be tried again later

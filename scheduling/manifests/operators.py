@@ -1,16 +1,25 @@
 """Kinds of Ray's operator: RayJob, RayCluster, RayService (``admission.md`` 4.2)."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.core import MOST_PODS
 from scheduling.manifests.part import Part
-from scheduling.manifests.pods import read_template
+from scheduling.manifests.pods import read_template, resources_of
 from scheduling.manifests.work import Work, begin
-from scheduling.specs import PodSetSpec, SubgroupSpec
+from scheduling.specs import PodSetSpec
 
-SUBMITTER = {"cpu": 500, "memory": 200 * 2**20}  # what Ray's operator gives its submitter pod
+HEAD = "head"
+# What Ray's operator gives the containers and pods that it adds by itself.
+SUBMITTER = {"cpu": 500, "memory": 200 * 2**20}
+AUTOSCALER = {"cpu": 500, "memory": 512 * 2**20}
+CLEANUP = {"cpu": 200, "memory": 256 * 2**20}  # takes the head's place once the cluster is gone
+AUTOSCALER_FIELDS = (
+    "env envFrom idleTimeoutSeconds image imagePullPolicy securityContext upscalingMode version "
+    "volumeMounts"
+)
 
 
 def read_ray_job(part: Part) -> None:
@@ -48,37 +57,47 @@ def read_ray_service(part: Part) -> None:
 def _cluster(work: Work, cluster: Fields) -> None:
     head = cluster.child("headGroupSpec", required=True)
     head.accept("rayStartParams", "serviceType", "enableIngress", "headService")
-    _group(work, head, "head", 1)
-    scales = cluster.raw("enableInTreeAutoscaling") is True
+    _group(work, head, HEAD, 1)
+    _beside_head(work, cluster)
     for row in cluster.children("workerGroupSpecs"):
-        _worker_group(work, row, scales=scales)
+        _worker_group(work, row)
     cluster.accept("rayVersion", "headServiceAnnotations", "suspend")
-    cluster.not_honoured(
-        "enableInTreeAutoscaling", "autoscalerOptions", "gcsFaultToleranceOptions"
-    )
     cluster.close()
 
 
-def _worker_group(work: Work, row: Fields, *, scales: bool) -> None:
-    """Read a group of workers; a worker of several hosts is a subgroup.
+def _beside_head(work: Work, cluster: Fields) -> None:
+    """Count what Ray's operator puts into the head's pod, and say that its scaling is its own."""
+    options = cluster.child("autoscalerOptions")
+    own = options.child("resources")
+    sidecar = resources_of(own) if own.body else AUTOSCALER
+    options.accept(*AUTOSCALER_FIELDS.split())
+    options.close()
+    if cluster.flag("enableInTreeAutoscaling"):
+        _change_head(work, lambda head: Counter(head) + Counter(sidecar))
+        cluster.report("AUTOSCALER_NOT_FOLLOWED", "enableInTreeAutoscaling")
+    if "gcsFaultToleranceOptions" in cluster:
+        _change_head(work, lambda head: Counter(head) | Counter(CLEANUP))
+    cluster.not_honoured("gcsFaultToleranceOptions")
 
-    ``minReplicas`` of them start together, the others as room allows. More than ``replicas``
-    come only where Ray scales by itself: else ``maxReplicas`` is a bound that it never reaches.
+
+def _change_head(work: Work, change: Callable[[Mapping[str, int]], Mapping[str, int]]) -> None:
+    work.pod_sets = [
+        replace(p, requests=dict(sorted(change(p.requests).items()))) if p.name == HEAD else p
+        for p in work.pod_sets
+    ]
+
+
+def _worker_group(work: Work, row: Fields) -> None:
+    """Read a group of workers: ``replicas`` of them, each of ``numOfHosts`` pods.
+
+    They start together. ``minReplicas`` and ``maxReplicas`` bound Ray's own scaling, not what is
+    asked for; another size of elastic work is asked for as a change of it.
     """
     hosts = row.integer("numOfHosts", 1, minimum=1, maximum=MOST_PODS) or 1
     replicas = row.integer("replicas", 1, maximum=MOST_PODS) or 0
-    least = row.integer("minReplicas", replicas, maximum=MOST_PODS) or 0
-    most = row.integer("maxReplicas", replicas, maximum=2**31 - 1) or 0
-    if scales:
-        replicas = min(max(replicas, most), MOST_PODS)
-    row.accept("rayStartParams", "groupName")
+    row.accept("rayStartParams", "groupName", "minReplicas", "maxReplicas")
     row.not_honoured("suspend", "idleTimeoutSeconds", "scaleStrategy")
-    name = row.text("groupName", "worker")
-    _group(work, row, name, replicas * hosts)
-    if replicas and least < replicas:
-        work.role_minima[name] = least * hosts
-        if hosts > 1:
-            work.pod_sets[-1] = replace(work.pod_sets[-1], subgroup=SubgroupSpec(hosts, least))
+    _group(work, row, row.text("groupName", "worker"), replicas * hosts)
 
 
 def _group(work: Work, row: Fields, name: str, count: int) -> None:
@@ -95,6 +114,8 @@ def _submitter(work: Work, spec: Fields) -> None:
         ("K8sJobMode", "HTTPMode", "InteractiveMode", "SidecarMode"),
         "K8sJobMode",
     )
+    if mode == "SidecarMode":
+        _change_head(work, lambda head: Counter(head) + Counter(SUBMITTER))
     if mode != "K8sJobMode":
         spec.accept("submitterPodTemplate")
         return

@@ -136,7 +136,7 @@ def read_requests(spec: Fields) -> dict[str, int]:
     whole.update(spec.quantities("overhead"))
     own = spec.child("resources")
     if own.body:
-        whole.update({r: amount - whole[r] for r, amount in _resources(own).items()})
+        whole.update({r: amount - whole[r] for r, amount in resources_of(own).items()})
     return _lawful(spec, {r: amount for r, amount in sorted(whole.items()) if amount})
 
 
@@ -144,12 +144,12 @@ def _container(row: Fields) -> dict[str, int]:
     row.accept(*CONTAINER_FIELDS.split())
     row.not_honoured("resizePolicy")
     row.accept("restartPolicy")
-    requests = _resources(row.child("resources"))
+    requests = resources_of(row.child("resources"))
     row.close()
     return requests
 
 
-def _resources(rows: Fields) -> dict[str, int]:
+def resources_of(rows: Fields) -> dict[str, int]:
     """Return requests with the limits where they are absent."""
     limits, requests = rows.quantities("limits"), rows.quantities("requests")
     for resource, amount in requests.items():

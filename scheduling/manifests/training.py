@@ -52,7 +52,10 @@ def _replicas(work: Work, row: Fields, name: str) -> None:
 
 def _run_policy(work: Work, policy: Fields) -> None:
     scheduling = policy.child("schedulingPolicy")
-    work.min_member = scheduling.integer("minAvailable")
+    if work.part.document.kind == "MPIJob":
+        scheduling.not_honoured("minAvailable")  # its launcher waits for every worker
+    else:
+        work.min_member = scheduling.integer("minAvailable")
     work.own_priority_class = scheduling.text("priorityClass")
     work.volcano_queue = scheduling.text("queue")
     scheduling.not_honoured("minResources", "scheduleTimeoutSeconds")

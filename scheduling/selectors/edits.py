@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.locales import by_locale
+from gpuplatform.common.money import digits
 from gpuplatform.common.quantities import nearest_resource
 from queues.specs import (
     CellsSpec,
@@ -22,13 +25,13 @@ from queues.specs import (
     TopologySpec,
 )
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.tenure import lost_gpu_hours
 from scheduling.engine.tree import Kind
 from scheduling.engine.view import quota_rows
 from scheduling.engine.whatif import Difference, what_if
 from scheduling.engine.widening import exposed_by, takes_by_share
 from scheduling.loader import load_snapshot
 from scheduling.rules import WELL_KNOWN
+from scheduling.selectors.moving import movers, total_cost
 from scheduling.selectors.promises import (
     Impossible,
     became_impossible,
@@ -38,13 +41,13 @@ from scheduling.selectors.promises import (
     impossible_work,
     promise_findings,
 )
-from scheduling.specs import NodeRemoval, NodeSpec
+from scheduling.specs import NodeDrain, NodeRemoval, NodeSpec
 
 NAMED = 5  # workloads that an answer names; the rest is a number
 MOST_COMPARED = 3_000  # workloads; beyond this two cycles take longer than somebody waits
 WATCHED = (
     *(CellsSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec),
-    *(NodeSpec, NodeRemoval),
+    *(NodeSpec, NodeRemoval, NodeDrain),
 )
 # What may widen preemption, in the words of the forms.
 FIELD_WORDS: Mapping[str, str | Promise] = {
@@ -147,7 +150,7 @@ def without_checkpoint(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic
             {
                 "count": len(found.workloads),
                 "workloads": ", ".join(listed) + (" ..." if more else ""),
-                "gpu_hours": f"{found.gpu_hours:.1f}",
+                "gpu_hours": by_locale(f"{found.gpu_hours:.1f}"),
                 "fields": ", ".join(found.fields),
                 "because": ", ".join(str(FIELD_WORDS[name]) for name in found.fields),
             },
@@ -200,28 +203,31 @@ def _losses(
     preemptors = sorted({names.get(one.preemptor, one.preemptor) for one in losses} - {""})
     lost = sum(one.lost_gpu_hours for one in losses)
     listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
-    numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
+    numbers: dict[str, str | int] = {"gpu_hours": by_locale(f"{lost:.1f}")}
     if pods := sum(one.pods for one in losses):
         numbers["pods"] = pods
     return numbers | {"preemptors": listed} if preemptors else numbers
 
 
 def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
-    """Yield who stands on a node that is to be forgotten: that work is evicted."""
-    if not isinstance(spec, NodeRemoval):
+    """Yield who stands on a node that is to be forgotten or drained: that work has to leave."""
+    if not isinstance(spec, NodeRemoval | NodeDrain):
         return
-    found = [
-        work
-        for work in before.workloads
-        if work.admission and any(spec.name in a.nodes for a in work.admission.assignments)
-    ]
-    if found:
-        lost = sum(lost_gpu_hours(work, before.now) for work in found)
-        names = sorted(work.name for work in found)
-        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
-        numbers: dict[str, str | int] = {"count": len(names), "names": listed}
-        numbers["gpu_hours"] = f"{lost:.1f}"
+    found = movers(spec.name, before)
+    if not found:
+        return
+    lost = sum(mover.gpu_hours for mover in found)
+    listed = ", ".join(mover.name for mover in found[:NAMED])
+    listed += " ..." if len(found) > NAMED else ""
+    numbers: dict[str, str | int] = {"count": len(found), "names": listed}
+    numbers["gpu_hours"] = by_locale(f"{lost:.1f}")
+    if isinstance(spec, NodeRemoval):
         yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
+        return
+    cost = total_cost(found)
+    if cost is not None:
+        numbers |= {"cost": digits(cost), "currency": settings.CURRENCY}
+    yield Diagnostic("DRAIN_MOVES", f"Node/{spec.name}", "", numbers)
 
 
 def _debts(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common import reasons
+from gpuplatform.common.locales import by_locale
 from queues.access import Actor
 from scheduling.engine.machines import GPU
 from scheduling.models import WorkloadEvent
@@ -123,7 +124,9 @@ def _losses(facts: Mapping[str, object]) -> list[str]:
     parts = []
     if isinstance(lost := facts.get("lost_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours of work since its last checkpoint, or its start, lost.")
-        parts.append(words % {"n": f"{lost:.1f}" if lost >= SHOWN else gettext("Next to no")})
+        parts.append(
+            words % {"n": by_locale(f"{lost:.1f}") if lost >= SHOWN else gettext("Next to no")}
+        )
     if isinstance(idle := facts.get("held_idle_gpu_hours"), int | float):
         words = gettext("%(n)s GPU-hours were held idle for it before.")
         parts.append(words % {"n": f"{idle:g}"})

@@ -246,7 +246,10 @@ def use_sentence(use: HourlyUse) -> str:
     """Say the mean use of a window against the promise."""
     if use.is_empty:
         return gettext("Nothing was used and nothing promised in the last 7 days.")
-    words = {"used": f"{use.mean_used:.1f}", "nominal": f"{use.mean_nominal:.1f}"}
+    words = {
+        "used": by_locale(f"{use.mean_used:.1f}"),
+        "nominal": by_locale(f"{use.mean_nominal:.1f}"),
+    }
     return gettext("On average %(used)s GPUs in use against a nominal of %(nominal)s.") % words
 
 

@@ -12,10 +12,8 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Admit, Evict, Hold, Plan, Shrink
 from scheduling.engine.snapshot import Snapshot
-from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import BlockerCode
 from scheduling.models import Workload
-from scheduling.routes import blocked, resolve_queue
 from scheduling.rules import candidate
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.waiting import blocker_lines, deciding
@@ -27,20 +25,10 @@ MOST_WAITING = 2_000  # beyond this a cycle takes longer than somebody waits for
 
 def forecast_spec(spec: WorkloadSpec, world: World, actor: Actor | None) -> Diagnostic:
     """Return what the next cycle would do with a workload that was not kept."""
-    work = _pending(spec, world)
-    snapshot = replace(world.snapshot, workloads=(*world.snapshot.workloads, work))
+    work = candidate(spec, world)
+    known = world.snapshot.workloads
+    snapshot = replace(world.snapshot, workloads=(*known, work) if spec.active else known)
     return forecast([work.key], snapshot, actor)[work.key]
-
-
-def _pending(spec: WorkloadSpec, world: World) -> Known:
-    route = resolve_queue(spec.namespace, spec.queue, world.doors) if spec.queue else None
-    why = blocked(spec.namespace, route, world.doors) if spec.queue else ""
-    return replace(
-        candidate(spec, world),
-        priority=world.priority_for(spec),
-        preemptible=spec.preemptible,
-        blocked=why,
-    )
 
 
 def forecast(
@@ -48,14 +36,20 @@ def forecast(
 ) -> dict[str, Diagnostic]:
     """Return what the next cycle would do with pending workloads of the snapshot, by key.
 
-    Nothing is changed. Where very many wait, the answer is that only a cycle can tell.
+    Nothing is changed. What is not in the snapshot was sent in to be kept back. Where very many
+    wait, the answer is that only a cycle can tell.
     """
     wanted = list(keys)
     names = {work.key: work.name for work in snapshot.workloads}
     if sum(1 for work in snapshot.workloads if work.admission is None) > MOST_WAITING:
         return {key: Diagnostic("FORECAST_TOO_LARGE", _subject(names, key)) for key in wanted}
     plan, discretion = decide(snapshot), Discretion(actor)
-    return {key: _told(key, _subject(names, key), plan, discretion) for key in wanted}
+    return {
+        key: _told(key, _subject(names, key), plan, discretion)
+        if key in names
+        else _waits(_subject(names, key), gettext("It is kept back until it is reactivated."))
+        for key in wanted
+    }
 
 
 def _subject(names: dict[str, str], key: str) -> str:
@@ -70,7 +64,11 @@ def _told(key: str, subject: str, plan: Plan, discretion: Discretion) -> Diagnos
             return _admitted(subject, decision)
         if decision.workload == key and isinstance(decision, Hold):
             return _evicting(subject, evicted) if evicted else _held(subject, decision, discretion)
-    return Diagnostic("WOULD_WAIT", subject, "", {"why": gettext("A cycle has to look at it.")})
+    return _waits(subject, gettext("A cycle has to look at it."))
+
+
+def _waits(subject: str, why: str) -> Diagnostic:
+    return Diagnostic("WOULD_WAIT", subject, "", {"why": why})
 
 
 def _admitted(subject: str, decision: Admit) -> Diagnostic:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import clock
+from gpuplatform.common.locales import by_locale
 from scheduling.engine.fragments import CLUSTER, HOST, SIZES, Fragments, Stranded, fragments
 from scheduling.engine.machines import WHOLE
 from scheduling.loader import load_standing
@@ -101,7 +102,7 @@ class FragmentView:
     @property
     def percent(self) -> str:
         """Return the fragmentation ratio in per cent; a dash where nothing can be judged."""
-        return "-" if self.piece.ratio is None else f"{100 * self.piece.ratio:.1f} %"
+        return "-" if self.piece.ratio is None else by_locale(f"{100 * self.piece.ratio:.1f} %")
 
     @property
     def stranded(self) -> list[tuple[str, int | Decimal]]:

@@ -49,13 +49,17 @@ class HourlyUse:
 
     @property
     def mean_used(self) -> float:
-        """Return the mean of all GPUs held."""
-        return (sum(self.own) + sum(self.borrowed)) / max(len(self.hours), 1)
+        """Return the mean of all GPUs held, over the time that is over."""
+        return self._mean(self.own) + self._mean(self.borrowed)
 
     @property
     def mean_nominal(self) -> float:
         """Return the mean promise."""
-        return sum(self.nominal) / max(len(self.hours), 1)
+        return self._mean(self.nominal)
+
+    def _mean(self, means: Sequence[float]) -> float:
+        over = len(self.hours) - 1 + self.elapsed
+        return gpu_hours(means, self.elapsed) / over if over > 0 else 0.0
 
 
 def last_days(now: datetime, days: int = DAYS_SHOWN) -> Window:
@@ -98,6 +102,20 @@ def hourly_means(stretches: Iterable[Stretch], window: Window, now: datetime) ->
     if means and (elapsed := elapsed_of(window, now)):
         means[-1] = round(means[-1] / elapsed, 3)
     return means
+
+
+def most_at_once(stretches: Iterable[Stretch], window: Window, now: datetime) -> int:
+    """Return the largest amount held at one instant of the window. Cost: O(n log n)."""
+    steps = []
+    for start, end, amount in stretches:
+        first, last = max(start, window.start), min(end or now, now, window.end)
+        if first < last:
+            steps += [(first, amount), (last, -amount)]
+    held = most = 0
+    for _, step in sorted(steps):  # at one instant what ends goes before what begins
+        held += step
+        most = max(most, held)
+    return most
 
 
 def elapsed_of(window: Window, now: datetime) -> float:
@@ -159,6 +177,7 @@ class Borrower(NamedTuple):
     team: Team | None
     means: list[float]
     gpu_hours: float
+    most: int = 0  # GPUs at one instant
 
 
 def borrowed_over_time(actor: Actor, now: datetime) -> tuple[list[datetime], list[Borrower]]:
@@ -175,7 +194,8 @@ def borrowed_over_time(actor: Actor, now: datetime) -> tuple[list[datetime], lis
     elapsed, borrowers = elapsed_of(window, now), []
     for queue, rows in stretches.items():
         means = hourly_means(rows, window, now)
-        borrowers.append(Borrower(queue, teams[queue], means, gpu_hours(means, elapsed)))
+        most = most_at_once(rows, window, now)
+        borrowers.append(Borrower(queue, teams[queue], means, gpu_hours(means, elapsed), most))
     return hours_of(window), sorted(borrowers, key=lambda b: (-b.gpu_hours, b.queue))
 
 

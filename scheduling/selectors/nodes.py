@@ -223,12 +223,14 @@ def node_rows(
 
 
 def last_cordon(name: str) -> AuditEntry | None:
-    """Return who cordoned the node, when and why; None where nobody did. 1 query."""
+    """Return who cordoned or drained the node, when and why; None where nobody did. 1 query."""
     entries = AuditEntry.objects.filter(
-        subject_kind="Node", subject=name, action__in=("node.cordoned", "node.uncordoned")
+        subject_kind="Node",
+        subject=name,
+        action__in=("node.cordoned", "node.drained", "node.uncordoned"),
     )
     last = entries.order_by("-id").first()
-    return last if last is not None and last.action == "node.cordoned" else None
+    return last if last is not None and last.action != "node.uncordoned" else None
 
 
 def letters_of(teams: Iterable[Team]) -> dict[Team, str]:

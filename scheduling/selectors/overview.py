@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 from django.utils.functional import cached_property
 
+from gpuplatform.common.health import LATE_S, decided_ago
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
 from scheduling.engine.machines import GPU
@@ -58,6 +59,7 @@ class Numbers(NamedTuple):
     pending: int
     waiting: int
     never: int = 0  # GPUs of pending work that can never start as things are
+    outside: int = 0  # GPUs in use that no queue of the board pays for
 
 
 @dataclass
@@ -70,8 +72,14 @@ class Overview:
     use: HourlyUse
     decisions: list[WorkloadEvent]
     cycle: Cycle | None
+    silence_s: float | None  # since somebody last decided; None: nobody ever has
     longest: Waiting | None
     sums: Sums
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether nobody decides any more, so that what is shown stands still."""
+        return self.silence_s is not None and self.silence_s > LATE_S
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -82,7 +90,8 @@ class Overview:
         platform = self.board.actor.sees_everything
         total = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes)
         usable = sum(node.allocatable.get(GPU, 0) for node in snapshot.nodes if node.usable)
-        used = gpus_held(snapshot) if platform else sum(row.used for row in rows)
+        in_queues = sum(row.used for row in rows)
+        used = gpus_held(snapshot) if platform else in_queues
         return Numbers(
             total=total if platform else nominal,
             usable=usable if platform else nominal,
@@ -94,6 +103,7 @@ class Overview:
             pending=self.sums.gpus,
             waiting=self.sums.workloads,
             never=self.sums.never,
+            outside=max(0, used - in_queues),
         )
 
     @cached_property
@@ -131,6 +141,7 @@ def gpus_held(snapshot: Snapshot) -> int:
 
 def load_overview(actor: Actor, now: datetime) -> Overview:
     """Read the first page in a fixed number of queries."""
+    cycle = Cycle.objects.defer("snapshot", "plan", "memory", "work").first()
     return Overview(
         board=load_board(actor),
         now=now,
@@ -139,7 +150,8 @@ def load_overview(actor: Actor, now: datetime) -> Overview:
         decisions=list(last_decisions(actor)[:SHOWN]),
         longest=longest_wait(actor),
         sums=waiting_sums(actor),
-        cycle=Cycle.objects.defer("snapshot", "plan", "memory", "work").first(),
+        cycle=cycle,
+        silence_s=decided_ago(cycle.at if cycle else None),
     )
 
 

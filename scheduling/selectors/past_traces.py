@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.snapshot import Workload as Work
 from scheduling.models import Admission, Workload
+from scheduling.readers import lasts
 from scheduling.replay.tape import Span, Stay
 from scheduling.replay.trace import Arrival, Trace, trace
 from scheduling.works import RoleRow, pod_sets_of, roles_in, texts_of
@@ -30,11 +31,12 @@ NEVER_RAN, NO_QUEUE = "never_ran", "no_queue"
 
 
 class Run(NamedTuple):
-    """The last run of a workload."""
+    """The last run of a workload; ``queued_at``: it had been evicted before, and waited since."""
 
     queue: str
     started_at: datetime
     evicted_at: datetime | None
+    queued_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,9 @@ def count_past(since: datetime, until: datetime) -> int:
 def past_trace(site: Snapshot, since: datetime, until: datetime, now: datetime) -> Past:
     """Return the work that waited or ran in a window, each with the length of its last run.
 
-    What still runs has run up to ``now``. What came before the window is played as well, so
-    that the window begins with a cluster that is as full as it was. 3 queries.
+    What still runs has run up to ``now``. What came before the window is played as well, from
+    when it last waited, so that the window begins with a cluster that is as full as it was.
+    3 queries.
     """
     inside = _inside(since, until)
     scope = inside.order_by().values("uid")
@@ -101,11 +104,16 @@ def _inside(since: datetime, until: datetime) -> QuerySet[Workload]:
 
 
 def _runs(scope: Any) -> dict[UUID, Run]:
-    """Return the last run of each workload; the later one overwrites."""
+    """Return the last run of each workload."""
     ran = Admission.objects.filter(workload__in=scope, is_part=False, started_at__isnull=False)
     columns = ("workload_id", "cluster_queue", "started_at", "evicted_at")
     lines = ran.order_by("admitted_at", "id").values_list(*columns)
-    return {uid: Run(*line) for uid, *line in lines.iterator(chunk_size=2_000)}
+    found: dict[UUID, Run] = {}
+    for uid, queue, started_at, evicted_at in lines.iterator(chunk_size=2_000):
+        before = found.get(uid)
+        since = before.evicted_at if before else None
+        found[uid] = Run(queue, started_at, evicted_at, since)
+    return found
 
 
 class _Found:
@@ -123,7 +131,10 @@ class _Found:
         ended = row.finished_at or run.evicted_at or self._now
         runs_s = max(0.0, (ended - started).total_seconds())
         team = row.team__name or ""
-        arrival = Arrival(self._work(row, run, roles), runs_s, team)
+        # Played from its submission, a late run of old work would be over before the window.
+        is_old = not self._counted.holds(row.created_at.timestamp())
+        since = run.queued_at if is_old and run.queued_at else row.created_at
+        arrival = Arrival(self._work(row, run, roles, since), runs_s, team)
         self.arrivals.append(arrival)
         key, submitted_s = arrival.workload.key, arrival.workload.created_at
         self.marks[key] = Marks(row.namespace, team, row.labels, row.annotations)
@@ -133,7 +144,7 @@ class _Found:
             stay = Stay(key, run.queue, team, arrival.gpus, submitted_s, ended_s, waited_s)
             self.stays.append(stay)
 
-    def _work(self, row: Any, run: Run, roles: list[RoleRow]) -> Work:
+    def _work(self, row: Any, run: Run, roles: list[RoleRow], since: datetime) -> Work:
         door = f"{row.namespace}/{row.queue_name}"
         shapes = tuple(role.shape for role in roles)
         rules = settings.RESOURCE_TRANSFORMATIONS
@@ -144,12 +155,12 @@ class _Found:
             name=f"{row.namespace}/{row.name}",
             queue=run.queue,
             priority=row.priority,
-            created_at=row.created_at.timestamp(),
+            created_at=since.timestamp(),
             pod_sets=pod_sets,
             preemptible=row.preemptible,
             ceiling_queue=row.ceiling_queue if row.ceiling_queue in known else None,
             local_queue=door if door in self._site.local_queues else "",
-            duration_s=row.expected_duration_s or row.max_execution_time_s,
+            duration_s=lasts(row.expected_duration_s, row.max_execution_time_s),
             stateless=row.stateless,
             checkpoint_interval_s=row.checkpoint_interval_s,
             min_member=least,

@@ -70,6 +70,16 @@
     }
   };
 
+  /* a reader without colours is told, too; the words come from the server */
+  const tell = (isBehind) => {
+    const place = document.querySelector("[data-behind]");
+    if (!place || Boolean(place.firstChild) === isBehind) return;
+    const words = document.createElement("p");
+    words.className = "note is-bad";
+    words.textContent = place.dataset.behind;
+    place.replaceChildren(...(isBehind ? [words] : []));
+  };
+
   const listen = () => {
     stream = new EventSource(address);
     stream.addEventListener("beat", (event) => hear(new Date(event.data)));
@@ -94,6 +104,7 @@
       clock.classList.toggle("is-late", age > LATE && age <= DEAD);
       clock.classList.toggle("is-dead", age > DEAD);
     }
+    tell(age > DEAD);
   }, 5000);
   remember();
   listen();

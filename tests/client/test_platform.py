@@ -155,6 +155,13 @@ def test_nodes_say_what_is_free_and_can_be_cordoned(gpuctl: Run, cast: Any) -> N
     row = next(row for row in gpuctl(cast.lea, "nodes").rows if row[0] == "h100-node-01")
     assert (row[2], row[5]) == ("cordoned", "0")
     assert gpuctl(cast.ada, "uncordon", "h100-node-01").code == 0
+    node = next(row[0] for row in gpuctl(cast.lea, "nodes").rows if row[4] == "3")
+    tried = gpuctl(cast.ada, "drain", node, "--dry-run")
+    assert "nothing was changed" in tried.err
+    assert "go elsewhere where there is room" in " ".join(tried.err.split())
+    assert not Node.objects.get(name=node).draining
+    assert gpuctl(cast.ada, "drain", node, "--reason", "New fans").code == 0
+    assert Node.objects.get(name=node).draining
 
 
 def test_a_bill_and_a_month_are_printed_to_the_cent(gpuctl: Run, cast: Any) -> None:

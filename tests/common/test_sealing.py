@@ -26,7 +26,13 @@ def write(count: int, prefix: str = "q") -> list[int]:
     """Write entries and return their ids."""
     for number in range(count):
         after = {"nominal": number, "note": "ñ", "ratio": 0.1}
-        audit.record(None, "team.updated", ("Team", f"{prefix}{number}"), after=after, reason="so")
+        audit.record(
+            None,
+            "team.updated",
+            ("Team", f"{prefix}{number}"),
+            after=after,
+            reason="so, and why so",
+        )
     return list(AuditEntry.objects.order_by("-pk").values_list("pk", flat=True)[:count])[::-1]
 
 

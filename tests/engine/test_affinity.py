@@ -131,8 +131,8 @@ def test_who_is_kept_from_all_nodes_by_affinity_is_told_so():
     made.pending("w", "cq", pods(affinity=((has("zone", EXISTS),),)))
     (hold,) = decide(made.build()).decisions
     assert isinstance(hold, Hold)
-    lacking = [b for b in hold.blockers if b.code is BlockerCode.GANG_NO_FIT]
-    assert [b.facts["excluded_affinity"] for b in lacking] == [2]
+    never = [b for b in hold.blockers if b.code is BlockerCode.IMPOSSIBLE]
+    assert [b.facts["excluded_affinity"] for b in never] == [2]
 
 
 def test_a_refused_affinity_does_not_park_its_likes_of_another_affinity():

@@ -209,7 +209,7 @@ def test_stopped_missing_and_inactive_queues_say_so() -> None:
     told = {key: (held(plan, key).reason, codes(held(plan, key))) for key in "abcde"}
     misconfigured = PendingReason.MISCONFIGURED
     assert told == {
-        "a": (PendingReason.SUSPENDED, [BlockerCode.QUEUE_STOPPED]),
+        "a": (PendingReason.ON_HOLD, [BlockerCode.QUEUE_STOPPED]),
         "b": (misconfigured, [BlockerCode.QUEUE_INACTIVE]),
         "c": (misconfigured, [BlockerCode.QUEUE_INACTIVE]),
         "d": (misconfigured, [BlockerCode.QUEUE_MISSING]),

@@ -57,6 +57,25 @@ def test_what_can_never_start_is_not_told_to_wait_and_stands_in_no_line() -> Non
     assert holds == {"p": None, "q": 1}
 
 
+def test_what_can_never_start_promises_nothing_though_nodes_are_cordoned() -> None:
+    """Room that comes free would not help it: the numbers of the nodes stand with the verdict."""
+    made = world().nodes(2).nodes(1, schedulable=False).queue("cq", 4, None)
+    told = blockers(made.pending("p", "cq", pods(4, 4)))
+    assert {blocker.code for blocker in told} == {Code.IMPOSSIBLE}
+    assert told[0].facts["excluded_cordoned"] == 1
+
+
+def test_holders_are_told_without_what_is_kept_and_with_the_queue_itself() -> None:
+    """Held 4, kept 4 for the first gang: the cohort of 8 is told once, not twice."""
+    made = world().nodes(2).cohort("llm", nominal=8).queue("a").queue("b")
+    made.running("r", "a", gpus=4, on=NODE, duration_s=600.0)
+    made.pending("first", "a", pods(2, 4)).pending("p", "b", pods(1, 4))
+    told = next(b for b in blockers(made) if b.code is Code.COHORT_EXHAUSTED)
+    assert (told.facts["holders"], told.facts["kept"]) == ("a: 4", 4)
+    own = next(b for b in blockers(made, "first") if b.code is Code.COHORT_EXHAUSTED)
+    assert own.facts["holders"] == "a: 4"
+
+
 def test_quota_that_is_kept_for_another_is_told_as_kept_and_not_as_used() -> None:
     """Four of eight are free; they are reserved for the older gang, so the other gets none."""
     made = world().nodes(2).cohort("llm", nominal=8).queue("a").queue("b")
@@ -126,4 +145,4 @@ def test_a_blocked_workload_has_no_position_and_keeps_no_claim() -> None:
     made.memory = Memory()
     (hold,) = decide(made.build()).decisions
     assert isinstance(hold, Hold)
-    assert (hold.reason, hold.position) == (PendingReason.SUSPENDED, None)
+    assert (hold.reason, hold.position) == (PendingReason.ON_HOLD, None)

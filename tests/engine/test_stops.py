@@ -44,7 +44,7 @@ def admitted(plan: Plan) -> list[str]:
 @pytest.mark.parametrize(
     ("blocked", "reason", "code"),
     [
-        (STOPPED, PendingReason.SUSPENDED, STOPPED),
+        (STOPPED, PendingReason.ON_HOLD, STOPPED),
         (FOREIGN, PendingReason.MISCONFIGURED, FOREIGN),
         (MISSING, PendingReason.MISCONFIGURED, MISSING),
         ("AdmissionGated", PendingReason.ON_HOLD, BlockerCode.QUEUE_INACTIVE),

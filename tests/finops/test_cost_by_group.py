@@ -83,7 +83,7 @@ def adjusted(team, amount, day):
         team=team,
         amount=Decimal(amount),
         currency="EUR",
-        reason="a credit",
+        reason="a credit, and why so",
         at=rows.JUNE + timedelta(days=day),
     )
 

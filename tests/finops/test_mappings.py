@@ -197,14 +197,14 @@ def test_an_export_can_be_taken_in_again_and_changes_nothing(june, fin, signed_i
     browser = signed_in(fin)
     file = browser.get("/mappings/?format=csv").content
     assert b"'=cmd" in file
-    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "again"}
+    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "again, and why so"}
     assert browser.post("/mappings/import/", body).status_code == 302
     assert Mapping.objects.count() == 2
 
 
 def test_a_bad_file_is_refused_row_by_row(june, fin, signed_in):
     file = b"kind,value,team,gpus,valid_from\nqueue,a,ia,,yesterday\nqueue,b,nobody,,\n"
-    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no"}
+    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no, and why so"}
     response = signed_in(fin).post("/mappings/import/", body)
     assert response.status_code == 422
     assert "mappings[0].valid_from" in response.content.decode()
@@ -221,7 +221,7 @@ def test_a_bad_file_is_refused_row_by_row(june, fin, signed_in):
 )
 def test_a_file_that_no_clock_or_column_can_hold_is_refused(june, fin, signed_in, rows):
     file = f"kind,value,team,gpus,valid_from\n{rows}\n".encode()
-    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no"}
+    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no, and why so"}
     assert signed_in(fin).post("/mappings/import/", body).status_code == 422
     assert not Mapping.objects.exists()
 
@@ -234,7 +234,7 @@ def test_a_file_that_no_clock_or_column_can_hold_is_refused(june, fin, signed_in
     ],
 )
 def test_a_file_of_which_cells_would_be_lost_is_refused(june, fin, signed_in, file, words):
-    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no"}
+    body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no, and why so"}
     refused = signed_in(fin).post("/mappings/import/", body)
     assert (refused.status_code, words in refused.text) == (422, True)
     assert not Mapping.objects.exists()
@@ -250,7 +250,7 @@ def test_rest_sets_ends_and_lists(june, fin, lea, token_of, client):
     made = post("/api/v1/mappings/", body)
     assert (made.status_code, post("/api/v1/mappings/", body).status_code) == (201, 200)
     assert post("/api/v1/mappings/", body | {"tema": "ia"}).status_code == 400
-    ended = post(f"/api/v1/mappings/{made.json()['id']}/end/", {"reason": "over"})
+    ended = post(f"/api/v1/mappings/{made.json()['id']}/end/", {"reason": "over, and why so"})
     assert ended.json()["valid_to"] >= AFTER.isoformat()
     (listed,) = client.get("/api/v1/mappings/", headers=bearer).json()
     assert (listed["value"], listed["state"]) == ("cq-datos", "past")

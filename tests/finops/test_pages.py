@@ -210,19 +210,26 @@ def test_finance_compares_all_policies_and_chooses_one_with_a_reason(june, fin, 
     words = text_of(browser.get(f"{MONTH}?compare"))
     for amount in ("2,468.57", "987.43", "576.00", "2,032.80", "2,772.00", "+956.57", "+382.63"):
         assert amount in words
-    answer = browser.post(MONTH, {"idle_policy": "proportional", "reason": "as agreed"})
+    answer = browser.post(
+        MONTH, {"idle_policy": "proportional", "reason": "as agreed, and why so"}
+    )
     assert (answer.status_code, answer["Location"]) == (302, MONTH)
     said = text_of(browser.get(MONTH))
     assert "Idle policy was separate, is now proportional." in said
     assert "Datos 1,512.00 to 2,468.57; Ia 604.80 to 987.43" in said
     assert "central account 1,562.40 to 0.00." in said
     assert BillingPeriod.objects.get().idle_policy == "proportional"
-    assert AuditEntry.objects.get(action="billing_period.idle_policy_chosen").reason == "as agreed"
+    assert (
+        AuditEntry.objects.get(action="billing_period.idle_policy_chosen").reason
+        == "as agreed, and why so"
+    )
 
 
 @pytest.mark.parametrize(("who", "status"), [("aud", 403), ("lea", 403), ("ian", 404)])
 def test_nobody_else_chooses_it(june, cast, signed_in, who, status):
-    answer = signed_in(getattr(cast, who)).post(MONTH, {"idle_policy": "even", "reason": "x"})
+    answer = signed_in(getattr(cast, who)).post(
+        MONTH, {"idle_policy": "even", "reason": "x, and why so"}
+    )
     assert answer.status_code == status
     assert BillingPeriod.objects.get().idle_policy == "separate"
 
@@ -285,12 +292,12 @@ def test_a_refused_price_keeps_what_was_typed_and_says_why(june, fin, signed_in)
         "subject": rows.FLAVOR,
         "amount": "2",
         "valid_from": "2026-01-01 00:00",
-        "reason": "too late",
+        "reason": "too late, and why so",
     }
     answer = signed_in(fin).post("/prices/new/", form)
     assert answer.status_code == 422
     assert "a price is never edited" in text_of(answer)
-    assert "too late" in answer.content.decode()
+    assert "too late, and why so" in answer.content.decode()
     assert Price.objects.count() == 1
 
 

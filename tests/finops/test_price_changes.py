@@ -213,14 +213,14 @@ def test_a_price_in_force_is_ended_with_a_reason_and_its_months_are_made_anew(
     browser = signed_in(fin)
     path = f"/prices/{price.pk}/end/"
     assert path in browser.get("/prices/").content.decode()
-    wanted = {"valid_to": "2026-07-15 00:00", "reason": "sold"}
+    wanted = {"valid_to": "2026-07-15 00:00", "reason": "sold, and why so"}
     asked = browser.post(path, wanted)
     assert asked.context["confirm"] == "2026-07 2026-08"
     assert browser.post(path, wanted | {"confirm": "2026-07 2026-08"}).status_code == 302
     price.refresh_from_db()
     assert price.valid_to == rows.JULY + timedelta(days=14)
     entry = AuditEntry.objects.get(action="price.ended")
-    assert (entry.actor, entry.reason, entry.before["valid_to"]) == (fin, "sold", None)
+    assert (entry.actor, entry.reason, entry.before["valid_to"]) == (fin, "sold, and why so", None)
     assert stale() == ["2026-07", "2026-08"]
 
 
@@ -228,10 +228,10 @@ def test_it_ends_now_where_no_time_is_given_and_only_once(june, fin, signed_in):
     price, browser = Price.objects.get(), signed_in(fin)
     path = f"/prices/{price.pk}/end/"
     assert browser.post(path, {"reason": ""}).status_code == 422
-    assert browser.post(path, {"reason": "sold"}).status_code == 302
+    assert browser.post(path, {"reason": "sold, and why so"}).status_code == 302
     price.refresh_from_db()
     assert price.valid_to == NOW
-    assert browser.post(path, {"reason": "again"}).status_code == 404
+    assert browser.post(path, {"reason": "again, and why so"}).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -257,4 +257,6 @@ def test_an_end_that_breaks_a_rule_changes_nothing(june, ends_at, code):
 @pytest.mark.parametrize(("who", "status"), [("aud", 403), ("lea", 403), ("eve", 403)])
 def test_nobody_else_ends_one(june, cast, signed_in, who, status):
     path = f"/prices/{Price.objects.get().pk}/end/"
-    assert signed_in(getattr(cast, who)).post(path, {"reason": "x"}).status_code == status
+    assert (
+        signed_in(getattr(cast, who)).post(path, {"reason": "x, and why so"}).status_code == status
+    )

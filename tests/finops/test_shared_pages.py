@@ -13,7 +13,7 @@ from tests.finops.rows import JUNE
 
 pytestmark = pytest.mark.django_db
 
-RENT = {"name": "rent", "amount": "100.00", "method": "even", "reason": "The hall"}
+RENT = {"name": "rent", "amount": "100.00", "method": "even", "reason": "The hall, and why so"}
 
 
 def in_words(answer):
@@ -32,7 +32,7 @@ def test_a_shared_cost_is_set_followed_and_ended_on_pages(cast, signed_in):
     change = {"name": "other", "amount": "120.00", "valid_from": "2031-02-01 00:00"}
     browser.post(edit, RENT | change)  # it keeps its name
     end = reverse("shared-cost-end", args=["rent"])
-    browser.post(end, {"valid_to": "2031-03-01 00:00", "reason": "Moved out"})
+    browser.post(end, {"valid_to": "2031-03-01 00:00", "reason": "Moved out, and why so"})
     rows = SharedCost.objects.order_by("valid_from")
     assert {row.name for row in rows} == {"rent"}
     assert [(row.amount, f"{row.valid_from:%m}", f"{row.valid_to:%m}") for row in rows] == [
@@ -44,7 +44,7 @@ def test_a_shared_cost_is_set_followed_and_ended_on_pages(cast, signed_in):
     assert "2 costs are or were shared by all teams" in page
     assert "€120.00 a month" in page
     reasons = AuditEntry.objects.filter(subject_kind="SharedCost").values_list("reason", flat=True)
-    assert set(reasons) == {"The hall", "Moved out"}
+    assert set(reasons) == {"The hall, and why so", "Moved out, and why so"}
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,17 @@ def test_the_rules_of_a_month_are_read_by_readers_and_changed_by_finance(june, c
     assert "who ran it" in read
     assert "Bill by these rules" not in read
     browser = signed_in(cast.fin)
-    asked = choosing.choices_of(june) | {"preempted": "not_charged", "reason": "As agreed"}
+    asked = choosing.choices_of(june) | {
+        "preempted": "not_charged",
+        "reason": "As agreed, and why so",
+    }
     assert browser.post(address, asked).url == reverse("bills-month", args=[june.name])
     june.refresh_from_db()
     assert choosing.choices_of(june)["preempted"] == "not_charged"
-    assert AuditEntry.objects.get(action="billing_period.policy_chosen").reason == "As agreed"
+    assert (
+        AuditEntry.objects.get(action="billing_period.policy_chosen").reason
+        == "As agreed, and why so"
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +112,7 @@ def test_the_rules_of_a_month_are_read_by_readers_and_changed_by_finance(june, c
     ],
 )
 def test_a_rule_that_is_none_changes_nothing(june, cast, signed_in, change, said):
-    asked = choosing.choices_of(june) | {"reason": "As agreed"} | change
+    asked = choosing.choices_of(june) | {"reason": "As agreed, and why so"} | change
     address = reverse("month-rules", args=[june.name])
     answer = signed_in(cast.fin).post(address, asked)
     assert answer.status_code == 422

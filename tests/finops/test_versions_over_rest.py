@@ -87,7 +87,12 @@ def test_a_field_of_another_kind_is_refused_by_its_name(ada, signed_in, path, fi
 
 def test_a_new_budget_in_the_browser_never_replaces_another(fin, signed_in):
     typed = {"name": "datos-june", "scope": "team", "team": "datos", "measure": "money"}
-    typed |= {"limit": "1", "duration": "1mo", "thresholds": "50", "reason": "a new one"}
+    typed |= {
+        "limit": "1",
+        "duration": "1mo",
+        "thresholds": "50",
+        "reason": "a new one, and why so",
+    }
     again = signed_in(fin).post("/budgets/new/", typed)
     assert again.status_code == 422
     assert "There is a budget called datos-june already." in again.content.decode()
@@ -97,8 +102,12 @@ def test_a_new_budget_in_the_browser_never_replaces_another(fin, signed_in):
 def test_a_page_that_is_older_than_the_budget_does_not_take_it_away(fin, signed_in):
     client, row = signed_in(fin), Budget.objects.get()
     assert f'name="seen" value="{row.version}"' in client.get("/budgets/datos-june/edit/").text
-    for typed in ({"reason": "old", "seen": "9"}, {"reason": "", "seen": "1"}, {"reason": "x"}):
+    for typed in (
+        {"reason": "old, and why so", "seen": "9"},
+        {"reason": "", "seen": "1"},
+        {"reason": "x, and why so"},
+    ):
         assert client.post("/budgets/datos-june/delete/", typed).status_code == 302
     assert Budget.objects.exists()
-    client.post("/budgets/datos-june/delete/", {"reason": "done", "seen": "1"})
+    client.post("/budgets/datos-june/delete/", {"reason": "done, and why so", "seen": "1"})
     assert not Budget.objects.exists()

@@ -63,6 +63,11 @@ def test_a_catalogue_is_compiled_as_it_is_written(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_every_sentence_is_translated(language: str) -> None:
+    assert catalogues.untranslated(catalogues.read(language)) == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pattern", [PLACES, TAGS], ids=["places", "tags"])
 def test_a_translation_has_the_places_and_the_tags_of_its_sentence(
     language: str, pattern: re.Pattern[str]

@@ -14,6 +14,7 @@ from django.test.client import ClientHandler
 from queues.models import ApiToken, Team, User
 from tests.conftest import person
 from tests.matrix import world as worlds
+from tests.matrix.reading import Reader
 from tests.scheduling.loop.world import NOON
 
 CAST: dict[str, dict[str, str]] = {
@@ -126,3 +127,9 @@ def program(world: worlds.World, browser: Callable[..., Client]) -> Callable[[st
         return client
 
     return of
+
+
+@pytest.fixture
+def read(browser: Callable[..., Client]) -> Callable[[str], Reader]:
+    """Return a reader of pages, files and answers, signed in as somebody."""
+    return lambda who: Reader(browser(who))

@@ -212,6 +212,7 @@ PAGES = (
         "/priority-classes/workload/urgent/edit/",
         EDITORS,
     ),
+    door("topology/", "/topology/", SIGNED_IN, files=True),
     door("topologies/new/", "/topologies/new/", EDITORS),
     door("topologies/<name>/", "/topologies/nowhere/", OF_NOBODY),
     door("topologies/<name>/edit/", "/topologies/nowhere/edit/", "login 403 403 403 403 403 404"),
@@ -228,6 +229,8 @@ PAGES = (
     door("teams/", "/teams/", SIGNED_IN, files=True, shows=("shown",)),
     door("teams/new/", "/teams/new/", EDITORS),
     door("teams/onboard/", "/teams/onboard/", EDITORS),
+    door("settings/", "/settings/", EDITORS),
+    door("settings/", "/settings/?format=yaml", EDITORS),
     door("teams/<name>/begin/", "/teams/datos/begin/", OF_DATOS),
     door("teams/<name>/begin/", "/teams/ia/begin/", OF_IA),
     door("teams/<name>/", "/teams/datos/", OF_DATOS),
@@ -242,7 +245,7 @@ PAGES = (
     door("requests/<pk>/decide/", f"/requests/{REQUEST}/decide/", ONLY_POST),
     door("requests/<pk>/withdraw/", f"/requests/{REQUEST}/withdraw/", ONLY_POST),
     door("quotas/", "/quotas/", EDITORS, files=True, shows=("queue",)),
-    door("people/", "/people/", EDITORS, files=True, shows=("colleague",)),
+    door("people/", "/people/", "login 403 403 403 403 200 200", files=True, shows=("colleague",)),
     door("people/new/", "/people/new/", EDITORS),
     door("people/<username>/edit/", "/people/eve/edit/", EDITORS),
     door("people/<username>/password/", "/people/eve/password/", ONLY_POST),
@@ -374,9 +377,11 @@ REST_SEEING_ALL = "401 403 403 403 200 200 200"
 REST_ONLY_POST = "401 405 405 405 405 405 405"
 REST_BILL_OF_IA = "401 404 404 404 200 200 200"
 REST_WEBHOOKS = "401 403 403 200 403 403 200"
+REST_OF_ADMINS = "401 403 403 403 403 403 200"
 API = "api/v1/"
 HOOK = f"{API}webhooks/<uid>/"
 REST = (
+    door(f"{API}settings/", f"/{API}settings/", REST_OF_ADMINS, takes_scope=True),
     door(f"{API}webhooks/", f"/{API}webhooks/", REST_WEBHOOKS, takes_scope=True),
     door(HOOK, f"/{API}webhooks/{WEBHOOK}/", REST_WEBHOOKS, takes_scope=True),
     door(

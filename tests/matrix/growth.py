@@ -57,7 +57,9 @@ def _team(number: int) -> Team:
     user = User.objects.create_user(f"user-{number}")
     Membership.objects.create(team=team, user=user, role="lead")
     Namespace.objects.create(name=f"ns-{number}", team=team)
-    audit.record(user, "team.updated", ("Team", team.name), reason="because", team="datos")
+    audit.record(
+        user, "team.updated", ("Team", team.name), reason="because, and why so", team="datos"
+    )
     return team
 
 

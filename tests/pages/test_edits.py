@@ -6,6 +6,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from finops.models import Price
 from queues.models import ClusterQueue, Cohort, ResourceFlavor, Topology, TopologyLevel
 from scheduling.models import Node
 from tests.pages.conftest import decide
@@ -171,6 +172,31 @@ def test_a_node_that_is_forgotten_names_who_stands_on_it(ran_for_two_hours, admi
     assert numbers == {"count": 1, "names": "ns-datos/train", "gpu_hours": "24.0"}
     page = admin.post(reverse("node-delete", args=["h100-node-02"]), {"check": "1"})
     assert "1 with pods on h100-node-02 lose them: ns-datos/train." in page.text
+
+
+def test_a_drain_tells_before_who_has_to_go_and_what_that_is_worth(ran_for_two_hours, admin):
+    path, node = "/api/v1/nodes/h100-node-02/", "h100-node-02"
+    body = {"schedulable": False, "drain": True}
+    unpriced = admin.patch(f"{path}?dry_run=All", body, content_type=JSON)
+    assert told(unpriced)["DRAIN_MOVES"]["detail"].endswith("24.0 GPU-hours of work are lost.")
+    Price.objects.create(
+        unit="gpu_hour", subject="*", amount="2.5", valid_from=timezone.now() - timedelta(days=9)
+    )
+    rest = told(admin.patch(f"{path}?dry_run=All", body, content_type=JSON))["DRAIN_MOVES"]
+    assert (rest["numbers"]["names"], rest["numbers"]["gpu_hours"]) == ("ns-datos/train", "24.0")
+    assert abs(float(rest["numbers"]["cost"]) - 60) < 1  # 24 GPU-hours at 2.50
+    check = admin.post(reverse("node-cordon", args=[node]), {"check-drain": "yes"})
+    assert "ns-datos/train" in told(check)["DRAIN_MOVES"].sentence
+    assert not Node.objects.get(name=node).draining
+    # A cordon alone moves nobody, and says nothing of the kind.
+    assert "DRAIN_MOVES" not in told(
+        admin.post(reverse("node-cordon", args=[node]), {"check": "1", "cordoned": "yes"})
+    )
+    done = admin.post(
+        reverse("node-cordon", args=[node]), {"drain": "yes", "reason": REASON}, follow=True
+    )
+    assert f"{node} is drained." in done.text
+    assert Node.objects.get(name=node).draining
 
 
 def test_an_alert_that_stands_already_is_told_again_where_it_grows(platform, admin):

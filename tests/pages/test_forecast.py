@@ -1,12 +1,18 @@
 """A dry run says what the next cycle would do: on the page and over REST, in the same words."""
 
+from dataclasses import MISSING, fields, replace
+
 import pytest
 from django.urls import reverse
 
 from gpuplatform.common.models import Change
 from queues.models import ClusterQueue
+from scheduling.loader import load_snapshot
 from scheduling.models import Workload
+from scheduling.rules import candidate
 from scheduling.selectors import forecast
+from scheduling.services import load_world, submit_workload
+from scheduling.specs import PodSetSpec, SubgroupSpec, TopologySpec, WorkloadSpec
 from tests.scheduling.loop import world
 
 pytestmark = pytest.mark.django_db
@@ -83,6 +89,82 @@ def test_a_dry_run_names_no_foreign_queue(platform, lea, signed_in):
 def test_where_too_much_waits_only_a_cycle_can_tell(platform, lea, signed_in, monkeypatch):
     monkeypatch.setattr(forecast, "MOST_WAITING", 0)
     assert "only a cycle can tell" in told_by_page(signed_in(lea), "datos", 1, 1)
+
+
+# ---- the candidate is what the row would be ----------------------------------------------------
+SET_BY_LIFE = {  # no new workload has them
+    *("admission", "releasing", "last_checkpoint_at", "reclaimable", "replaces", "part_of"),
+    *("not_before", "version", "key", "created_at"),
+}
+EVERYTHING = WorkloadSpec(
+    "ns-ia",
+    "all",
+    (
+        PodSetSpec(
+            "main",
+            4,
+            {world.GPU: 1},
+            min_count=2,
+            node_selector={"accelerator": "h100-sxm"},
+            tolerations=({"key": "gpu", "operator": "Exists"},),
+            affinity=(({"key": "accelerator", "operator": "Exists", "values": []},),),
+            topology=TopologySpec("unconstrained"),
+            subgroup=SubgroupSpec(2, 1),
+            device_locality="prefer-island",
+            device_memory_mib=1000,
+        ),
+    ),
+    queue="lq",
+    priority=7,
+    ceiling_queue="cq-datos",
+    min_member=2,
+    role_minima={"main": 1},
+    preemptible=False,
+    stateless=True,
+    expected_duration_s=60,
+    checkpoint_interval_s=30,
+    on_node_loss="requeue",
+    gates=("somebody",),
+)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        EVERYTHING,
+        replace(EVERYTHING, expected_duration_s=None, max_execution_time_s=90),
+        replace(EVERYTHING, min_member=None, gates=(), queue=""),
+        replace(EVERYTHING, gates=(), namespace="ns-datos", queue="gone"),
+    ],
+)
+def test_a_forecast_judges_all_that_the_row_would_say(platform, monkeypatch, settings, spec):
+    settings.ACCEPT_IMPOSSIBLE_WORKLOADS = True
+    guessed = candidate(spec, load_world())
+    row = submit_workload(spec, actor=None).workload
+    kept = next(work for work in load_snapshot().workloads if work.key == str(row.uid))
+    compared = {field.name for field in fields(kept)} - SET_BY_LIFE
+    if spec.queue == "gone":  # a queue that is not there is named by the row only
+        compared -= {"queue"}
+    assert {n: getattr(guessed, n) for n in compared} == {n: getattr(kept, n) for n in compared}
+
+
+def test_nothing_that_a_spec_can_say_is_left_at_its_default_in_this_comparison(platform):
+    said = candidate(EVERYTHING, load_world())
+    unset = {
+        field.name
+        for part in (said, said.pod_sets[0])
+        for field in fields(part)
+        if field.default is not MISSING and getattr(part, field.name) == field.default
+    }
+    # A gang with a minimum has no partial admission; the others are set by rules of the site,
+    # and by growth.
+    assert unset - SET_BY_LIFE <= {"min_count", "charges", "flavors", "role_minimum", "beside"}
+
+
+def test_work_that_is_sent_in_kept_back_is_not_told_that_it_would_start(platform):
+    spec = replace(EVERYTHING, active=False)
+    told = forecast.forecast_spec(spec, load_world(), None)
+    assert "It is kept back until it is reactivated." in told.as_json()["detail"]
 
 
 # ---- where to begin ----------------------------------------------------------------------------

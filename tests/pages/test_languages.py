@@ -66,6 +66,14 @@ def test_a_language_that_no_page_speaks_is_refused(lea, signed_in) -> None:
     assert User.objects.get(pk=lea.pk).language == ""
 
 
+def test_a_page_in_german_is_german_from_its_title_to_its_table(lea, signed_in, datos) -> None:
+    page = signed_in(lea).get(reverse("teams"), headers=GERMAN)
+    assert "Ihre Teams</h1>" in page.text
+    for words in (">Warteschlangen<", ">Abrechnungen<", ">Abmelden<", "Zum Inhalt springen"):
+        assert words in page.text
+    assert "Sign out" not in page.text
+
+
 # ---- who is spoken to in English ---------------------------------------------------------------
 @pytest.mark.parametrize(
     "address",
@@ -122,6 +130,7 @@ def test_numbers_money_and_days_are_written_as_the_language_does(
     with translation.override(language):
         assert shapes.hours(float(amount)) == money.gpu_hours(amount) == hours
         assert money.with_currency(amount, "EUR") == price
+        assert money.whole_currency(Decimal(1234), "EUR") == re.sub(r"[.,]50", "", price)
         assert shapes.stamp(datetime(2025, 7, 14, 14, 3, tzinfo=UTC)) == day
         turn = {"rival": "a", "where": "b", "their_hours": "1234.5", "our_hours": "0"}
         assert hours in sentence("USED_MORE", turn)

@@ -15,11 +15,14 @@ from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.templatetags.shapes import duration, stamp
 from scheduling.selectors.history import (
     HOUR,
+    HourlyUse,
     Stretch,
     Window,
     elapsed_of,
     gpu_hours,
     hourly_means,
+    hours_of,
+    most_at_once,
 )
 
 START = datetime(2026, 6, 1, tzinfo=UTC)
@@ -87,6 +90,26 @@ def test_what_is_still_held_is_drawn_at_its_height_in_the_running_hour():
     means = hourly_means([Stretch(START, None, 8)], DAY, now)
     assert means == [8.0] * 24
     assert gpu_hours(means, elapsed_of(DAY, now)) == pytest.approx(8 * 23.25)
+
+
+def test_the_mean_counts_the_running_hour_for_what_is_over_of_it():
+    hours = hours_of(DAY)
+    use = HourlyUse(hours, [8.0] * 24, [0.0] * 24, [9.0] * 24, elapsed=0.1)
+    assert (use.mean_used, use.mean_nominal) == pytest.approx((8.0, 9.0))
+    late = HourlyUse(hours, [0.0] * 23 + [8.0], [0.0] * 24, [0.0] * 24, elapsed=0.1)
+    assert late.mean_used == pytest.approx(0.8 / 23.1)
+
+
+def test_most_at_once_is_no_mean_and_who_follows_on_another_is_not_beside_them():
+    minute = timedelta(minutes=1)
+    stretches = [
+        Stretch(START, START + 2 * minute, 3),
+        Stretch(START + 2 * minute, START + 3 * minute, 2),
+        Stretch(START + 2 * minute, None, 2),
+        Stretch(START - HOUR, START, 50),
+    ]
+    assert most_at_once(stretches, DAY, START + HOUR) == 4
+    assert most_at_once([], DAY, START) == 0
 
 
 @given(

@@ -24,7 +24,7 @@ LISTS = ("overview", "queues", "workloads", "nodes", "borrowing", "teams", "audi
 LISTS += ("flavors", "fair-share", "replays", "requests", "priority-classes")
 MONEY = ("cost", "bills", "prices", "price-new", "price-calculator", "shared-costs")
 MONEY += ("shared-cost-new", "failures")
-OWN = ("people", "account", "account-password", "webhooks", "webhook-new")
+OWN = ("people", "account", "account-password", "webhooks", "webhook-new", "settings")
 NEW = (
     "quotas-edit",
     "queue-new",
@@ -59,6 +59,7 @@ BEGINNINGS = {
     "audit": ("Nothing has been changed yet",),
     "webhooks": ("No webhook yet", "webhook-new"),
     "account": ("No token yet",),
+    "settings": ("None is connected", "source-new", "failures"),
 }
 EXPORTED = ("queues", "workloads", "nodes", "borrowing", "teams", "audit")
 

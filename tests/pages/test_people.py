@@ -67,6 +67,25 @@ def test_an_admin_makes_somebody_with_role_team_and_a_password_shown_once(
     assert client.login(username="nova", password=secret_in(page))
 
 
+def test_the_page_of_a_new_team_leads_to_its_lead(ada, datos, signed_in):
+    browser = signed_in(ada)
+    team = browser.get(reverse("team", args=["datos"]))
+    assert "Before Datos can work" in team.text
+    path = reverse("person-new") + "?team=datos"
+    assert f'href="{path}">Invite its lead' in team.text
+    row = browser.get(path).context["rows"].forms[0]
+    assert (row["team"].value(), row["role"].value()) == ("datos", "lead")
+    assert browser.post(path, NEW).status_code == 200
+    assert Membership.objects.get(user__username="nova").role == "lead"
+    assert "It has a lead." in browser.get(reverse("team", args=["datos"])).text
+
+
+def test_a_team_that_can_work_is_not_told_how_to_begin(platform, ada, lea, signed_in):
+    for somebody in (ada, lea):
+        page = signed_in(somebody).get(reverse("team", args=["datos"]))
+        assert "can work" not in page.text
+
+
 def test_a_typed_password_works_and_a_service_account_has_none(ada, signed_in, client, datos):
     browser, path = signed_in(ada), reverse("person-new")
     assert browser.post(path, NEW | TYPED).status_code == 302

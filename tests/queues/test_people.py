@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 def test_membership_is_set_changed_and_taken_away(ada, datos, eve):
     services.set_membership(datos, eve, "member", ada)
     services.set_membership(datos, eve, "member", ada)
-    services.set_membership(datos, eve, "lead", ada, reason="promoted")
+    services.set_membership(datos, eve, "lead", ada, reason="promoted, and why so")
     assert Membership.objects.get().role == "lead"
     services.set_membership(datos, eve, None, ada)
     services.set_membership(datos, eve, None, ada)

@@ -10,6 +10,7 @@ from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
 from queues.models import ClusterQueue, FlavorQuota, Namespace, QuotaRequest
 from queues.services import requests
+from queues.services.cells import save_cells
 from queues.specs import CellSpec
 from queues.tasks import end_due_loans
 from tests.conftest import person
@@ -70,6 +71,17 @@ def test_an_approval_gives_it_under_the_admins_reason(promises, lead, admin):
     edit = AuditEntry.objects.get(action="cluster_queue.updated")
     assert (edit.actor_name, edit.reason) == ("adam", f"Request #{row.pk}: {YES}")
     assert AuditEntry.objects.filter(action="quota_request.approved", reason=YES).exists()
+
+
+def test_an_approval_adds_the_difference_to_what_was_edited_meanwhile(promises, lead, admin):
+    row = ask(lead, promises, cell(12))
+    save_cells([cell(10, borrowing_limit=3)], actor=admin, reason="More nodes have come")
+    page = Client()
+    page.force_login(admin)
+    assert "10 → 14" in page.get(f"/requests/{row.pk}/").content.decode()
+    requests.approve(row, actor=admin, note=YES)
+    quota = FlavorQuota.objects.get(cluster_queue__name="cq-datos")
+    assert (quota.nominal, quota.borrowing_limit) == (14, 3), "nobody asked for another limit"
 
 
 def test_a_loan_comes_out_of_the_lenders_quota_and_goes_back_on_its_day(promises, lead, admin):

@@ -147,7 +147,7 @@ def test_what_is_saved_can_be_described_again(save, spec, describe):
 def test_saving_an_equal_spec_changes_nothing(save, spec, describe):
     first = save(spec, actor=None)
     before = AuditEntry.objects.count(), Change.objects.count()
-    second = save(describe(first), actor=None, if_version=1, reason="again")
+    second = save(describe(first), actor=None, if_version=1, reason="again, and why so")
     assert (second.pk, second.version) == (first.pk, 1)
     assert (AuditEntry.objects.count(), Change.objects.count()) == before
 
@@ -161,7 +161,9 @@ def test_what_must_be_new_is_refused_where_it_is_there(save, spec, describe):
 
 def test_an_edit_grows_the_version_and_is_audited_with_both_states(ada, datos):
     services.save_cluster_queue(queue(team="datos"), actor=ada)
-    edited = services.save_cluster_queue(queue(24), actor=ada, reason="more work", if_version=1)
+    edited = services.save_cluster_queue(
+        queue(24), actor=ada, reason="more work, and why so", if_version=1
+    )
     assert edited.version == 2
     entry = AuditEntry.objects.get(action="cluster_queue.updated")
     nominal = [
@@ -169,7 +171,11 @@ def test_an_edit_grows_the_version_and_is_audited_with_both_states(ada, datos):
         for state in (entry.before, entry.after)
     ]
     assert nominal == [16, 24]
-    assert (entry.actor_name, entry.reason, entry.team) == ("ada", "more work", "datos")
+    assert (entry.actor_name, entry.reason, entry.team) == (
+        "ada",
+        "more work, and why so",
+        "datos",
+    )
     assert (entry.subject_kind, entry.subject) == ("ClusterQueue", "cq-datos")
     assert entry.before["team"] == entry.after["team"] == "datos"
 
@@ -239,6 +245,31 @@ def test_a_manifest_keeps_the_owner_and_the_empty_name_takes_it_away(datos):
     assert services.save_namespace(NamespaceSpec("ns", {"a": "b"}), actor=None).team == datos
     assert services.save_cluster_queue(queue(24, team=""), actor=None).team is None
     assert services.save_namespace(NamespaceSpec("ns", team=""), actor=None).team is None
+
+
+def test_a_namespace_goes_to_another_team_only_with_a_word_that_both_read(ada, datos, ia):
+    services.give_namespace("ns", "datos", actor=ada)
+    with pytest.raises(Rejected) as refused:
+        services.give_namespace("ns", "ia", actor=ada)
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.code) == ("reason", "reason_required")
+    assert "belongs to Datos" in problem.message
+    why = "The lead of Datos agrees"
+    assert services.give_namespace("ns", "ia", actor=ada, reason=why).team == ia
+    told = AuditEntry.objects.filter(subject="ns", reason=why).order_by("team")
+    assert list(told.values_list("team", "action")) == [
+        ("datos", "namespace.taken"),
+        ("ia", "namespace.updated"),
+    ]
+
+
+def test_a_reason_of_a_person_says_something_through_every_door(ada):
+    services.save_cluster_queue(queue(), actor=ada)
+    with pytest.raises(Rejected) as refused:
+        services.save_cluster_queue(queue(24), actor=ada, reason="because")
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.code) == ("reason", "reason_too_short")
+    assert ClusterQueue.objects.get().version == 1
 
 
 # ---- cohorts ---------------------------------------------------------------------------------
@@ -345,9 +376,13 @@ def test_what_is_needed_cannot_be_deleted(datos):
 
 def test_deleting_is_audited_with_what_was_there(ada):
     services.save_flavor(FlavorSpec("h100", {"a": "b"}), actor=ada)
-    services.delete_flavor("h100", actor=ada, reason="sold", if_version=1)
+    services.delete_flavor("h100", actor=ada, reason="sold, and why so", if_version=1)
     entry = AuditEntry.objects.get(action="resource_flavor.deleted")
-    assert (entry.before["node_labels"], entry.after, entry.reason) == ({"a": "b"}, None, "sold")
+    assert (entry.before["node_labels"], entry.after, entry.reason) == (
+        {"a": "b"},
+        None,
+        "sold, and why so",
+    )
     assert not ResourceFlavor.objects.exists()
 
 

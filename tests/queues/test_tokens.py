@@ -40,9 +40,12 @@ def test_the_secret_is_stored_nowhere(issued):
 
 def test_issuing_and_revoking_are_audited(issued, lea, client):
     token, secret = issued
-    services.revoke_token(token, actor=lea, reason="lost")
+    services.revoke_token(token, actor=lea, reason="lost, and why so")
     actions = AuditEntry.objects.order_by("id").values_list("action", "actor_name", "reason")
-    assert list(actions) == [("token.issued", "lea", ""), ("token.revoked", "lea", "lost")]
+    assert list(actions) == [
+        ("token.issued", "lea", ""),
+        ("token.revoked", "lea", "lost, and why so"),
+    ]
     assert ask(client, secret).status_code == 401
 
 

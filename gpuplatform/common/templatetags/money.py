@@ -41,6 +41,12 @@ def gpu_hours(hours: Decimal | None) -> str:
 
 
 @register.filter
+def all_hours(hours: Decimal) -> str:
+    """Return hours with every digit that was billed, for a reader who reckons after: ``0.58``."""
+    return _decimal(hours, "#,##0.0#####")
+
+
+@register.filter
 def whole_number(number: int | None) -> str:
     """Return a count with thousands apart, like ``380,000,000``."""
     return "-" if number is None else _decimal(Decimal(number), "#,##0")
@@ -66,9 +72,9 @@ def whole_currency(amount: Decimal | None, currency: str = "EUR") -> str:
     """Return an amount in whole units of its currency, for tiles: ``€4,032``."""
     if amount is None:
         return UNKNOWN
-    text = format_currency(
-        _exact(amount), currency, "\xa4#,##0", locale=page_locale(), currency_digits=False
-    )
+    locale = page_locale()
+    whole = locale.currency_formats["standard"].pattern.replace(".00", "")
+    text = format_currency(_exact(amount), currency, whole, locale=locale, currency_digits=False)
     return text.replace("-", MINUS)
 
 

@@ -22,6 +22,7 @@ register = template.Library()
 TEAM_COLORS = 10
 DASH = "-"
 ICONS = {
+    "settings": "M2.5 4.5h6M11.5 4.5h2M2.5 11.5h2M7.5 11.5h6M10 3v3M6 10v3",
     "overview": "M2.5 2.5h4.5v6H2.5zM9 2.5h4.5v3.5H9zM9 8.5h4.5v5H9zM2.5 11h4.5v2.5H2.5z",
     "queues": "M2.5 3.5h5M5 8h6M8 12.5h5.5M3.5 3.5v4.5H5M6.5 8v4.5H8",
     "workloads": "M2.5 4h1M6 4h7.5M2.5 8h1M6 8h7.5M2.5 12h1M6 12h7.5",

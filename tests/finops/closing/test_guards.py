@@ -38,7 +38,9 @@ def closed(fin, ada):
     promise.nominal = 4  # a finding: more is promised than there is
     promise.save()
     period = BillingPeriod.objects.get(name=JUNE)
-    Acknowledgement.objects.create(period=period, code="x", by=fin, by_name="fin", reason="x")
+    Acknowledgement.objects.create(
+        period=period, code="x", by=fin, by_name="fin", reason="x, and why so"
+    )
     return close(fin, ada)
 
 

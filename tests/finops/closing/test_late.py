@@ -1,5 +1,6 @@
 """What comes late: adjustments of an open month that add up to the difference, and no more."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from finops import billing
+from finops.closing.adjusting import AdjustmentSpec, adjust
 from finops.closing.late import book_late_data, differences
 from finops.models import Adjustment, Bill, BillingPeriod, BillLine
 from gpuplatform.common.models import AuditEntry
+from gpuplatform.common.problems import Rejected
 from queues.models import Team
 from scheduling.models import CapacityInterval, UsageInterval
 from tests.conftest import person
@@ -59,6 +62,19 @@ def test_late_hours_are_charged_in_the_next_open_month_and_taken_from_idle(fin, 
     assert (line.amount, line.original_line) == (Decimal("14.00"), "GPU-2026-000002#1")
     assert "2026-06" in line.note
     assert AuditEntry.objects.filter(action="billing_period.corrected").count() == 1
+
+
+@pytest.mark.parametrize("line", ["GPU-2026-000002#1", "2026-06/ia#1", "2026-06/central#1"])
+def test_a_correction_by_hand_names_a_line_that_was_closed(fin, ada, line):
+    charged_june()
+    close(fin, ada)
+    billing.rebuild_draft(JULY, now=LATER)
+    july = AdjustmentSpec("ia", Decimal("-1.00"), "Agreed with the lead", JUNE, line)
+    assert adjust(JULY, july, fin).original_line == line
+    for wrong in ("GPU-2026-000002#99", "GPU-2026-000099#1", "2026-07/ia#1", "#1", "x", "²#²"):
+        with pytest.raises(Rejected) as refused:
+            adjust(JULY, replace(july, original_line=wrong), fin)
+        assert [one.path for one in refused.value.problems] == ["original_line"]
 
 
 def test_booking_twice_is_booking_once_and_follows_what_is_known(fin, ada):

@@ -86,7 +86,9 @@ def test_an_adjustment_by_hand_is_a_line_of_the_bill(fin, ada, signed_in):
     assert line["note"].endswith("node 7 was down for a day")
     sums = "to the cent: €4,012.00 = capacity 4,032.00 + adjustments \N{MINUS SIGN}20.00"
     assert sums in text_of(browser.get(BOARD))
-    refused = browser.post(f"{BOARD}adjust/", {"team": "x", "amount": "1", "reason": "y"})
+    refused = browser.post(
+        f"{BOARD}adjust/", {"team": "x", "amount": "1", "reason": "y, and why so"}
+    )
     assert refused.status_code == 422
     assert "no such team" in text_of(refused)
 

@@ -55,6 +55,24 @@ def test_work_that_came_before_is_played_but_is_none_of_the_window():
     assert count_past(MONDAY + 24 * HOUR, NEXT_MONDAY) == 2
 
 
+def test_a_late_run_of_old_work_fills_the_window_that_it_really_filled():
+    platform()
+    row = ran("datos", "evicted", 1, 48, waited=60)  # ran until hour 109
+    evicted = MONDAY + 10 * HOUR
+    row.admissions.create(
+        cluster_queue="cq-datos",
+        admitted_at=MONDAY + HOUR,
+        started_at=MONDAY + HOUR,
+        evicted_at=evicted,
+        released_at=evicted,
+    )
+    site, found = past(since=MONDAY + 50 * HOUR)
+    (arrival,) = found.trace.arrivals
+    assert arrival.workload.created_at == evicted.timestamp()
+    tape = play(site, found.trace, counted=span_between(MONDAY, NEXT_MONDAY))
+    assert [stay.finished_s - evicted.timestamp() for stay in tape.stays] == [48 * 3600]
+
+
 def test_what_cannot_be_played_is_counted():
     platform()
     world.work("datos", "waits", created_at=MONDAY + HOUR)

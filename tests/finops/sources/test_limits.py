@@ -178,7 +178,12 @@ def test_page_and_rest_show_compare_preview_and_push(source, gateway, fin, signe
     preview = browser.get(address).text
     assert 'name="max_budget" value="900"' in preview
     assert gateway.orders == []
-    seen = {"team_id": DATOS, "max_budget": "900", "budget_duration": "1mo", "reason": "x"}
+    seen = {
+        "team_id": DATOS,
+        "max_budget": "900",
+        "budget_duration": "1mo",
+        "reason": "x, and why so",
+    }
     assert browser.post(address, seen | {"max_budget": "1"}).status_code == 422
     assert browser.post(address, seen).status_code == 302
     assert len(gateway.orders) == 1
@@ -197,7 +202,7 @@ def test_rest_lists_reads_and_pushes_with_a_dry_run(source, fin, token_of, clien
     told = client.post(address, {"dry_run": True}, **more).json()
     assert told["sent"] == {"team_id": DATOS, "max_budget": "900", "budget_duration": "1mo"}
     assert gateway.orders == []
-    answer = client.post(address, {"reason": "agreed"}, **more)
+    answer = client.post(address, {"reason": "agreed, and why so"}, **more)
     assert answer.json()["limit"]["verdict"] == "same"
     assert client.post(address, {}, **more).status_code == 422
     assert client.post(f"{base}999999/push/", {}, **more).status_code == 404

@@ -70,7 +70,9 @@ def test_a_source_keeps_its_kind_and_saving_it_as_it_is_changes_nothing(oc, here
     first_day = date(2026, 6, 1)
     same = save_source(SourceSpec("oc", "opencost", url=here, first_day=first_day), ada)
     assert same.version == 1
-    other = save_source(SourceSpec("oc", "opencost", url=here, currency="USD"), ada, reason="is")
+    other = save_source(
+        SourceSpec("oc", "opencost", url=here, currency="USD"), ada, reason="is, and why so"
+    )
     assert (other.version, other.first_day) == (2, first_day)
     entry = AuditEntry.objects.get(action="source.updated")
     assert (entry.before["currency"], entry.after["currency"]) == ("EUR", "USD")
@@ -180,14 +182,19 @@ def test_a_reading_is_judged_on_the_page_with_a_reason(oc, opencost, signed_in, 
     said = browser.post(address, {"reason": " "}, follow=True).content.decode()
     assert "Say why." in said
     assert Coverage.objects.get().state == "quarantined"
-    said = browser.post(address, {"reason": "late pods"}, follow=True).content.decode()
+    said = browser.post(address, {"reason": "late pods, and why so"}, follow=True).content.decode()
     assert "2026-06-01: accepted" in said
     assert Coverage.objects.get().state == "loaded"
 
 
 def test_the_form_saves_what_the_rules_allow_and_says_what_they_refuse(here, signed_in, ada):
     browser = signed_in(ada)
-    typed = {"name": "oc", "url": "http://elsewhere.example", "currency": "eur", "reason": "new"}
+    typed = {
+        "name": "oc",
+        "url": "http://elsewhere.example",
+        "currency": "eur",
+        "reason": "new, and why so",
+    }
     typed |= {"label_keys": "equipo, app.kubernetes.io/name", "by_node": "on", "enabled": "on"}
     page = browser.post("/sources/new/?kind=opencost", typed)
     assert page.status_code == 422

@@ -108,7 +108,7 @@ def test_a_stopped_queue_drops_what_is_only_reserved(policy: str, door: Any):
     settle()
     door.objects.update(stop_policy=policy)
     settle()
-    assert (status(asks), asks.pending_reason) == (Status.PENDING, "Suspended")
+    assert (status(asks), asks.pending_reason) == (Status.PENDING, "OnHold")
     assert last(asks).released_at is not None
     assert usage(asks) == []
     assert "evicted" not in story(asks) or policy == "HoldAndDrain"

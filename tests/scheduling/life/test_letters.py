@@ -11,7 +11,7 @@ from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 
 from gpuplatform.common.diagnostics import Diagnostic
-from queues.services import set_alert_mail
+from queues.services import set_alert_mail, set_language
 from scheduling import alerting, letters
 from scheduling.alerting import Audience, Concern, Kind
 from scheduling.models import Letter
@@ -95,6 +95,16 @@ def test_who_wants_none_has_no_address_or_is_shut_out_is_not_told(cast: Any, dat
     set_alert_mail(cast.lea, True, actor=cast.lea)
     raised("SPENT", team=datos)  # it stands still: no second letter
     assert letters.address() == 0
+
+
+def test_mail_speaks_the_language_that_its_reader_has_chosen(cast: Any, datos: Any):
+    set_language(cast.lea, "de", actor=cast.lea)
+    raised("SPENT", team=datos)
+    letters.address()
+    letters.send()
+    bodies = {one.to[0].split("@")[0]: str(one.body) for one in mail.outbox}
+    assert "You want none of these?" in bodies["fin"]
+    assert "Sie möchten keine davon?" in bodies["lea"]
 
 
 def test_an_alert_is_told_once_and_again_when_it_holds_anew(datos: Any):

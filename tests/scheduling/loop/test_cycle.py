@@ -264,7 +264,7 @@ def test_a_drained_queue_loses_its_running_work_and_gets_it_back(clock, door, re
     clock.shift(HOUR)
     assert run_cycle().evicted == 1
     reconcile()
-    assert (run_cycle().held, status(job), job.pending_reason) == (1, Status.PENDING, "Suspended")
+    assert (run_cycle().held, status(job), job.pending_reason) == (1, Status.PENDING, "OnHold")
     assert job.events.get(kind="evicted").reason == reason
     door.objects.update(stop_policy="None")
     clock.shift(HOUR)

@@ -6,7 +6,7 @@ import pytest
 
 from scheduling.manifests import Part
 from scheduling.specs import NodeSpec
-from tests.scheduling.manifests.test_kinds import TEMPLATE, codes, job, only, parts_of, volcano
+from tests.scheduling.manifests.reading import TEMPLATE, codes, job, only, parts_of, volcano
 
 GPU, ISLANDS = "nvidia.com/gpu", "gpuplatform.io/gpu-islands"
 

@@ -1,50 +1,23 @@
 """Each kind of work becomes pod sets, a gang and a queue, and says what it cannot follow."""
 
-import json
 from typing import Any
 
 import pytest
 
-from gpuplatform.common.manifests import load_documents
-from scheduling.manifests import Part, read
 from scheduling.specs import NodeSpec, SubgroupSpec, WorkloadSpec
-
-GPU = "nvidia.com/gpu"
-CONTAINERS = [{"name": "c", "resources": {"limits": {GPU: "4"}}}]
-TEMPLATE = {"spec": {"containers": CONTAINERS}}
-QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
-
-
-def parts_of(*bodies: dict[str, Any]) -> list[Part]:
-    return read(load_documents("\n---\n".join(json.dumps(body) for body in bodies)))
-
-
-def document(kind: str, api: str, spec: dict[str, Any], **meta: Any) -> dict[str, Any]:
-    metadata = {"name": "a", "namespace": "ns", **meta}
-    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
-
-
-def job(spec: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
-    return document("Job", "batch/v1", {"template": TEMPLATE, **(spec or {})}, **meta)
-
-
-def volcano(spec: dict[str, Any] | None = None, **meta: Any) -> dict[str, Any]:
-    tasks = [{"name": "worker", "replicas": 8, "template": TEMPLATE}]
-    return document("Job", "batch.volcano.sh/v1alpha1", {"tasks": tasks, **(spec or {})}, **meta)
-
-
-def only(part: Part) -> WorkloadSpec:
-    (spec,) = part.specs
-    assert isinstance(spec, WorkloadSpec)
-    return spec
-
-
-def codes(part: Part) -> list[str]:
-    return sorted(diagnostic.code for diagnostic in part.diagnostics)
-
-
-def counts(spec: WorkloadSpec) -> dict[str, int]:
-    return {pod_set.name: pod_set.count for pod_set in spec.pod_sets}
+from tests.scheduling.manifests.reading import (
+    CONTAINERS,
+    GPU,
+    QUEUE,
+    TEMPLATE,
+    codes,
+    counts,
+    document,
+    job,
+    only,
+    parts_of,
+    volcano,
+)
 
 
 @pytest.mark.parametrize(
@@ -110,41 +83,6 @@ def test_a_pytorchjob_has_a_master_and_workers() -> None:
     assert counts(spec) == {"master": 1, "worker": 7}
     assert [pod_set.name for pod_set in spec.pod_sets] == ["master", "worker"]
     assert (spec.min_member, spec.priority_class) == (8, "high")
-
-
-def test_a_rayjob_has_hosts_times_replicas_and_a_submitter() -> None:
-    group = {"groupName": "w", "replicas": 2, "numOfHosts": 3, "template": TEMPLATE}
-    cluster = {"headGroupSpec": {"template": TEMPLATE}, "workerGroupSpecs": [group]}
-    body = document("RayJob", "ray.io/v1", {"rayClusterSpec": cluster}, labels=QUEUE)
-    (part,) = parts_of(body)
-
-    assert counts(only(part)) == {"head": 1, "w": 6, "submitter": 1}
-    assert codes(part) == []
-
-
-@pytest.mark.parametrize(
-    ("scales", "hosts", "pods", "least", "subgroup"),
-    [
-        (False, 1, 4, 2, None),
-        (True, 1, 6, 2, None),
-        (False, 3, 12, 6, SubgroupSpec(3, 2)),
-    ],
-)
-def test_workers_of_a_rayjob_start_with_their_minimum(
-    scales: bool, hosts: int, pods: int, least: int, subgroup: SubgroupSpec | None
-) -> None:
-    group = {"groupName": "w", "replicas": 4, "minReplicas": 2, "maxReplicas": 6}
-    group |= {"numOfHosts": hosts, "template": TEMPLATE}
-    cluster: dict[str, Any] = {"headGroupSpec": {"template": TEMPLATE}}
-    cluster |= {"workerGroupSpecs": [group]}
-    cluster |= {"enableInTreeAutoscaling": True} if scales else {}
-    (part,) = parts_of(document("RayJob", "ray.io/v1", {"rayClusterSpec": cluster}, labels=QUEUE))
-
-    spec = only(part)
-    assert counts(spec)["w"] == pods
-    assert spec.role_minima == {"w": least}
-    assert next(p for p in spec.pod_sets if p.name == "w").subgroup == subgroup
-    assert codes(part) == (["FIELD_NOT_HONOURED"] if scales else [])
 
 
 def test_a_volcano_job_is_one_gang_of_all_its_pods_unless_it_says_less() -> None:

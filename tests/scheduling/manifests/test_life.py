@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.scheduling.manifests.test_kinds import TEMPLATE, codes, job, only, parts_of, volcano
+from tests.scheduling.manifests.reading import TEMPLATE, codes, job, only, parts_of, volcano
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "lq"}
 

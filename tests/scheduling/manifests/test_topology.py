@@ -9,7 +9,7 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import Fields
 from scheduling.manifests.pods import read_template
 from scheduling.specs import PodSetSpec, SliceSpec, SubgroupSpec, TopologySpec
-from tests.scheduling.manifests.test_kinds import (
+from tests.scheduling.manifests.reading import (
     QUEUE,
     TEMPLATE,
     codes,
