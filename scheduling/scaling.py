@@ -6,7 +6,6 @@ same flavors. Pods that are over give their quota back; their nodes only when th
 which of them are empty.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -28,9 +27,9 @@ from scheduling.engine.diagnostics import check_workload as check_feasible
 from scheduling.engine.terms import PendingReason, Status
 from scheduling.loader import load_snapshot, roles_of
 from scheduling.minima import has_minima
-from scheduling.models import Placement, PodSet, Workload
+from scheduling.models import PodSet, Workload
 from scheduling.rules import MOST_PODS
-from scheduling.shrinking import let_leave
+from scheduling.shrinking import let_leave, pods_held
 from scheduling.specs import PodSetChange, SliceSpec, WorkloadChange
 
 HOLDING = (Status.ADMITTED.value, Status.RUNNING.value)
@@ -51,14 +50,15 @@ def change_workload(
         refuse(require_row(row))
         assert row is not None
         pod_sets = list(row.pod_sets.all())
-        now = clock.now()
-        refuse(check_change(change, row, pod_sets, now))
+        now, held = clock.now(), pods_held(row)
+        refuse(check_change(change, row, pod_sets, held, now))
         before = {pod_set.name: pod_set.wanted or pod_set.count for pod_set in pod_sets}
         wanted = before | {c.name: c.count for c in change.pod_sets if c.count is not None}
         if any(wanted[name] > count for name, count in before.items()):
             refuse(_impossible(row, wanted))
-        if _write(row, pod_sets, change, wanted, now):
-            _tell(row, sum(c.finished or 0 for c in change.pod_sets), before, wanted)
+        if _write(row, pod_sets, change, wanted, held=held, now=now):
+            over = sum(c.finished or 0 for c in change.pod_sets)
+            _tell(row, (over, sum(held.values())), before, wanted)
             if change.last_checkpoint_at is not None:
                 lifecycle.tell_checkpoint(row, change.last_checkpoint_at, at=now)
             if before != wanted:
@@ -69,9 +69,16 @@ def change_workload(
 
 # ---- rules -------------------------------------------------------------------------------------
 def check_change(
-    change: WorkloadChange, row: Workload, pod_sets: Sequence[PodSet], now: datetime
+    change: WorkloadChange,
+    row: Workload,
+    pod_sets: Sequence[PodSet],
+    held: Counts,
+    now: datetime,
 ) -> Iterator[Problem]:
-    """Yield why a live workload cannot become what is asked, each at its place in the body."""
+    """Yield why a live workload cannot become what is asked, each at its place in the body.
+
+    ``held``: how many pods of each pod set it holds.
+    """
     if row.status == Status.INACTIVE:
         yield _problem("status", "NOT_RUNNING", workload=str(row))
         return
@@ -90,7 +97,8 @@ def check_change(
         else:
             yield from _check_count(one, row, path)
             yield from _check_slices(one, known[one.name], path)
-            yield from _check_finished(one, row, known[one.name], path)
+            stand = held.get(one.name, 0)
+            yield from _check_finished(one, row, known[one.name], stand, path)
     if change.last_checkpoint_at is not None:
         yield from _check_checkpoint(change.last_checkpoint_at, row, now)
 
@@ -136,11 +144,12 @@ def _check_minima(
 
 
 def _check_finished(
-    one: PodSetChange, row: Workload, pod_set: PodSet, path: str
+    one: PodSetChange, row: Workload, pod_set: PodSet, stand: int, path: str
 ) -> Iterator[Problem]:
+    """Yield where more pods are said to be over than stand, or fewer than were before."""
     if one.finished is None:
         return
-    least, most = pod_set.finished, min(one.count or pod_set.count, pod_set.count)
+    least, most = pod_set.finished, min(one.count or pod_set.count, stand)
     if row.status not in HOLDING:
         yield _problem(f"{path}.finished", "NOT_RUNNING", workload=str(row))
     elif not least <= one.finished <= most:
@@ -178,6 +187,8 @@ def _write(
     pod_sets: Sequence[PodSet],
     change: WorkloadChange,
     wanted: Counts,
+    *,
+    held: Counts,
     now: datetime,
 ) -> bool:
     """Write the new sizes and what was reported; return whether anything is different.
@@ -204,7 +215,7 @@ def _write(
         return False
     PodSet.objects.bulk_update(pod_sets, ["count", "wanted", "finished"])
     row.last_checkpoint_at = at
-    stand = _standing(row, pod_sets) if gang and holds else {p.name: p.count for p in pod_sets}
+    stand = _standing(pod_sets, held)
     row.gpus = lifecycle.gpus_of((stand[p.name], p.requests) for p in pod_sets)
     if holds and less:
         row.resized_at = now
@@ -218,15 +229,12 @@ def _write(
     return True
 
 
-def _standing(row: Workload, pod_sets: Sequence[PodSet]) -> Counts:
-    """Return how many pods of each pod set a running gang goes on with, whatever it asks for."""
-    held = Placement.objects.filter(
-        admission__workload=row, admission__released_at=None, admission__is_part=False
-    )
-    placed = Counter[str]()
-    for pod_set, count in held.values_list("pod_set", "count"):
-        placed[pod_set] += count
-    return {p.name: min(p.count, placed[p.name]) for p in pod_sets}
+def _standing(pod_sets: Sequence[PodSet], held: Counts) -> Counts:
+    """Return with how many pods of each pod set it goes on, whatever it asks for.
+
+    Who holds nothing waits with all that is asked for.
+    """
+    return {p.name: min(p.count, held.get(p.name, 0)) if held else p.count for p in pod_sets}
 
 
 def _save(row: Workload) -> None:
@@ -240,11 +248,11 @@ def _save(row: Workload) -> None:
     row.version += 1
 
 
-def _tell(row: Workload, over: int, before: Counts, wanted: Counts) -> None:
-    """Write the lines of the story: pods that are over, and the size that was asked for."""
-    total, asked = sum(before.values()), sum(wanted.values())
+def _tell(row: Workload, ended: tuple[int, int], before: Counts, wanted: Counts) -> None:
+    """Write the lines of the story: pods that are over, of how many, and the size asked for."""
+    total, asked, (over, held) = sum(before.values()), sum(wanted.values()), ended
     if over:
-        facts = {"pods": over, "of_pods": asked}
+        facts = {"pods": over, "of_pods": held}
         lifecycle.tell(row, "pods_finished", at=clock.now(), facts=facts)
     if before != wanted:
         grows = asked > total and row.status in HOLDING

@@ -4,7 +4,6 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Sum
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -25,6 +24,7 @@ from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.life import why_inactive
 from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
+from scheduling.shrinking import pods_held
 
 MOST_MEMBERS = 100  # that are over, in one answer
 
@@ -235,16 +235,11 @@ class WorkloadSerializer(WorkloadRowSerializer):
         return {"since": row.growth.get("since"), "blockers": self.get_blockers(asks)}
 
     @extend_schema_field(OpenApiTypes.OBJECT)
-    def get_pods(self, row: Workload) -> dict[str, int | None]:
+    def get_pods(self, row: Workload) -> dict[str, int]:
         """Return how many pods are asked for, stand, and are needed to run."""
         wanted = sum(pod_set.wanted or pod_set.count for pod_set in row.pod_sets.all())
-        held = Placement.objects.filter(
-            admission__workload=row, admission__released_at=None, admission__evicted_at=None
-        )
-        standing = held.aggregate(sum=Sum("count"))["sum"] or 0
-        least = least_pods(row)
-        needed = wanted if least is None else least
-        return {"wanted": wanted, "standing": standing, "minimum": needed}
+        standing = pods_held(row).total()
+        return {"wanted": wanted, "standing": standing, "minimum": least_pods(row)}
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_reservation(self, row: Workload) -> dict[str, Any] | None:

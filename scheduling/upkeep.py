@@ -223,15 +223,17 @@ def note_over(row: Admission, held: Held, *, at: datetime) -> None:
     over = Counter(
         end.member.pod_set for end in held.ends.get(row.pk, ()) if keeps or end.end is End.FINISHED
     )
-    changed = [p for p in workload.pod_sets.all() if p.finished < min(p.count, over[p.name])]
+    stand = held.pods_of(row.pk)
+    over = Counter({name: min(pods, over[name]) for name, pods in stand.items()})
+    changed = [p for p in workload.pod_sets.all() if p.finished < over[p.name]]
     for pod_set in changed:
-        pod_set.finished = min(pod_set.count, over[pod_set.name])
+        pod_set.finished = over[pod_set.name]
         pod_set.save(update_fields=["finished"])
     if changed:
         Workload.objects.filter(pk=workload.pk).update(version=F("version") + 1, resized_at=at)
         workload.version += 1
         note_changes(lifecycle.CHANGED, [workload.pk])
-        facts = {"pods": over.total(), "of_pods": sum(p.count for p in workload.pod_sets.all())}
+        facts = {"pods": over.total(), "of_pods": sum(stand.values())}
         lifecycle.tell(workload, "pods_finished", at=at, facts=facts)
 
 

@@ -175,6 +175,21 @@ WORKLOADS: dict[str, Reason] = {
     "WOULD_BE_ADMITTED_BORROWING": Reason(
         INFO, _("Would be admitted now on {flavors}, borrowing {borrows}.")
     ),
+    "WOULD_BE_ADMITTED_IN_PART": Reason(INFO, _("Would be admitted now on {terms}.")),
+    "WOULD_RESERVE": Reason(
+        INFO,
+        _(
+            "Quota would be reserved for it now on {terms}; it starts once these admission checks"
+            " have said yes: {checks}."
+        ),
+    ),
+    "WOULD_EVICT_AND_RESERVE": Reason(
+        INFO,
+        _(
+            "Would evict {victims} and have quota reserved once they have stopped; it starts once"
+            " these admission checks have said yes: {checks}."
+        ),
+    ),
     "WOULD_EVICT": Reason(INFO, _("Would evict {victims} and start once they have stopped.")),
     "WOULD_WAIT": Reason(INFO, _("Would wait: {why}")),
     "FORECAST_TOO_LARGE": Reason(

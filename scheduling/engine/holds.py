@@ -18,6 +18,7 @@ from scheduling.engine.snapshot import Reservation, Workload
 from scheduling.engine.state import State
 from scheduling.engine.surplus import next_piece
 from scheduling.engine.terms import BlockerCode, PendingReason
+from scheduling.engine.tree import QuotaKey
 
 _NODES = {BlockerCode.GANG_NO_FIT, BlockerCode.TOPOLOGY_NO_DOMAIN, BlockerCode.FRAGMENTED}
 
@@ -32,6 +33,7 @@ class Holds:
         self, state: State, moves: Iterable[Move] = (), queues: Collection[str] | None = None
     ) -> None:
         self._state, self._rivals, self._queues = state, Rivals(state, moves), queues
+        self._nodes: dict[QuotaKey, frozenset[str]] = {}  # that a queue's flavors have
         self.instants = [claim.expires_at for claim in state.claims.standing()]
         self.instants += state.losses.instants(state.now)
         starts = (state.reservations[key].starts_at for key in state.reservations)
@@ -152,18 +154,52 @@ class Holds:
     def _reserved(self, workload: Workload, binding: tuple[str, ...]) -> Iterator[Blocker]:
         """Name the gangs whose reservation it waits behind, if it would fit without them."""
         state = self._state
-        if not binding:
-            return
-        with state.reservations.lifted(binding):
-            fits = state.assigner.assign(workload, state.books.both) is not None
-        if fits:
+        ones = [state.reservations[key] for key in self._in_the_way(workload, binding)]
+        if ones:
             elder = elder_from(state.platform.patience, workload)
             self.instants += [elder] if elder > state.now else []
-            ones = [state.reservations[key] for key in binding]
-            facts: dict[str, str | int] = {"reserved_for": ", ".join(binding)}
+            names = ", ".join(one.workload for one in ones)
+            facts: dict[str, str | int] = {"reserved_for": names}
             facts["until"] = math.ceil(max(one.starts_at for one in ones))
             promised = all(one.promised for one in ones)
             yield Blocker(BlockerCode.RESERVED if promised else BlockerCode.HELD, facts=facts)
+
+    def _in_the_way(self, workload: Workload, binding: Iterable[str]) -> list[str]:
+        """Return which of these reservations must go so that it fits; none where that is no help.
+
+        None of them could stay. Where it need not wait for all, those go that start first.
+        """
+        kept = self._state.reservations
+        found = [key for key in binding if self._meets(workload, kept[key])]
+        if not found or not self._fits_without(workload, found):
+            return []
+        for key in sorted(found, key=lambda k: (kept[k].promised, -kept[k].starts_at, k)):
+            fewer = [other for other in found if other != key]
+            if fewer and self._fits_without(workload, fewer):
+                found = fewer
+        return found
+
+    def _fits_without(self, workload: Workload, keys: Iterable[str]) -> bool:
+        with self._state.reservations.lifted(keys):
+            return self._state.assigner.assign(workload, self._state.books.both) is not None
+
+    def _meets(self, workload: Workload, reservation: Reservation) -> bool:
+        """Return whether a reservation keeps quota of the workload's tree, or nodes of its pools.
+
+        Work that no queue pays for may stand on any node.
+        """
+        books = self._state.books
+        own = books.queue(workload)
+        other = books.queue(self._state.workloads[reservation.workload])
+        if own is None or other is None:
+            return True
+        if books.soon.ledger.root(own) == books.soon.ledger.root(other):
+            return True
+        if own not in self._nodes:
+            flavors = {fr.flavor for fr in books.snapshot.cluster_queues[own.name].quotas}
+            nodes = (node.name for f in flavors for node in books.atlas.nodes_of(f))
+            self._nodes[own] = frozenset(nodes)
+        return any(not self._nodes[own].isdisjoint(a.nodes) for a in reservation.assignments)
 
     def _sheltered(self, workload: Workload) -> Iterator[Blocker]:
         """Say how many could give way but for their minimum runtime, and until when."""

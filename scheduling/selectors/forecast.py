@@ -8,11 +8,14 @@ from django.utils.translation import gettext, ngettext
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.reasons import describe_amount
 from queues.access import Actor
+from scheduling.checks import read_required
 from scheduling.engine.cycle import decide
 from scheduling.engine.machines import GPU
 from scheduling.engine.plan import Admit, Evict, Hold, Plan, Shrink
 from scheduling.engine.snapshot import Snapshot
+from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import BlockerCode
+from scheduling.lines import part_of
 from scheduling.models import Workload
 from scheduling.rules import candidate
 from scheduling.selectors.discretion import Discretion
@@ -40,30 +43,34 @@ def forecast(
     wait, the answer is that only a cycle can tell.
     """
     wanted = list(keys)
-    names = {work.key: work.name for work in snapshot.workloads}
+    known = {work.key: work for work in snapshot.workloads}
     if sum(1 for work in snapshot.workloads if work.admission is None) > MOST_WAITING:
-        return {key: Diagnostic("FORECAST_TOO_LARGE", _subject(names, key)) for key in wanted}
-    plan, discretion = decide(snapshot), Discretion(actor)
+        return {key: Diagnostic("FORECAST_TOO_LARGE", _subject(known, key)) for key in wanted}
+    plan, discretion, required = decide(snapshot), Discretion(actor), read_required()
     return {
-        key: _told(key, _subject(names, key), plan, discretion)
-        if key in names
-        else _waits(_subject(names, key), gettext("It is kept back until it is reactivated."))
+        key: _told(known[key], required.of(known[key].queue or ""), plan, discretion)
+        if key in known
+        else _waits(_subject(known, key), gettext("It is kept back until it is reactivated."))
         for key in wanted
     }
 
 
-def _subject(names: dict[str, str], key: str) -> str:
-    return f"Workload/{names.get(key, key)}"
+def _subject(known: dict[str, Known], key: str) -> str:
+    return f"Workload/{known[key].name if key in known else key}"
 
 
-def _told(key: str, subject: str, plan: Plan, discretion: Discretion) -> Diagnostic:
+def _told(work: Known, checks: tuple[str, ...], plan: Plan, discretion: Discretion) -> Diagnostic:
+    """Return what a plan does with new work, of which these admission checks will be asked."""
+    key, subject = work.key, f"Workload/{work.name}"
     takings = [d for d in plan.decisions if isinstance(d, Evict | Shrink)]
     evicted = sum(1 for taking in takings if taking.preemptor == key)
     for decision in plan.decisions:
         if decision.workload == key and isinstance(decision, Admit):
-            return _admitted(subject, decision)
+            return _admitted(work, decision, subject, ", ".join(checks))
         if decision.workload == key and isinstance(decision, Hold):
-            return _evicting(subject, evicted) if evicted else _held(subject, decision, discretion)
+            if evicted:
+                return _evicting(subject, evicted, ", ".join(checks))
+            return _held(subject, decision, discretion)
     return _waits(subject, gettext("A cycle has to look at it."))
 
 
@@ -71,18 +78,30 @@ def _waits(subject: str, why: str) -> Diagnostic:
     return Diagnostic("WOULD_WAIT", subject, "", {"why": why})
 
 
-def _admitted(subject: str, decision: Admit) -> Diagnostic:
+def _admitted(work: Known, decision: Admit, subject: str, checks: str) -> Diagnostic:
+    """Return on which flavors, with how many pods, what it borrows, and who is asked first."""
     flavors = {flavor for a in decision.assignments for flavor in a.flavors.values()}
     numbers: dict[str, str | int] = {"flavors": ", ".join(sorted(flavors))}
+    terms, code = [numbers["flavors"]], "WOULD_BE_ADMITTED"
+    if part := part_of(work, decision.assignments):
+        numbers |= part
+        terms += [gettext("with %(pods)d of %(of_pods)d pods") % part]
+        code = "WOULD_BE_ADMITTED_IN_PART"
     if borrows := decision.borrows.get(GPU, 0):
         numbers["borrows"] = describe_amount(GPU, borrows)
-        return Diagnostic("WOULD_BE_ADMITTED_BORROWING", subject, "", numbers)
-    return Diagnostic("WOULD_BE_ADMITTED", subject, "", numbers)
+        terms += [gettext("borrowing %(borrows)s") % numbers]
+        code = code if part else "WOULD_BE_ADMITTED_BORROWING"
+    if checks:
+        numbers["checks"], code = checks, "WOULD_RESERVE"
+    return Diagnostic(code, subject, "", numbers | {"terms": ", ".join(map(str, terms))})
 
 
-def _evicting(subject: str, count: int) -> Diagnostic:
+def _evicting(subject: str, count: int, checks: str) -> Diagnostic:
     words = ngettext("%(n)d workload", "%(n)d workloads", count) % {"n": count}
-    return Diagnostic("WOULD_EVICT", subject, "", {"victims": words, "count": count})
+    numbers: dict[str, str | int] = {"victims": words, "count": count}
+    if checks:
+        return Diagnostic("WOULD_EVICT_AND_RESERVE", subject, "", numbers | {"checks": checks})
+    return Diagnostic("WOULD_EVICT", subject, "", numbers)
 
 
 def _held(subject: str, decision: Hold, discretion: Discretion) -> Diagnostic:

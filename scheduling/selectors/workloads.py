@@ -15,8 +15,8 @@ from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
-from scheduling.engine.gangs import minima
 from scheduling.engine.machines import GPU
+from scheduling.engine.partial import smallest
 from scheduling.engine.snapshot import PodSet
 from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import PreemptionReason, Status
@@ -231,7 +231,8 @@ def _growth(workload: Any, admission: Admission | None, discretion: Discretion) 
     if pods >= wanted or not (workload.growth or _starts_with_fewer(workload)):
         return None
     asks = Workload(blockers=workload.growth.get("blockers") or [])
-    return Growth(pods, wanted, least_pods(workload), blocker_lines(asks, discretion))
+    least = least_pods(workload) if _starts_with_fewer(workload) else None
+    return Growth(pods, wanted, least, blocker_lines(asks, discretion))
 
 
 def _starts_with_fewer(workload: Any) -> bool:
@@ -239,15 +240,13 @@ def _starts_with_fewer(workload: Any) -> bool:
     return has_minima(workload.min_member, workload.role_minima, roles)
 
 
-def least_pods(workload: Any) -> int | None:
-    """Return with how many pods the gang runs; None: with all of them."""
+def least_pods(workload: Any) -> int:
+    """Return with how few pods the gang runs, or starts where it is content with fewer."""
     roles = roles_of(workload.pod_sets.all())
-    if not has_minima(workload.min_member, workload.role_minima, roles):
-        return None
     pod_sets = tuple(PodSet(role.name, role.count, {}) for role in roles)
     gang = Known(str(workload.uid), workload.name, None, 0, 0.0, pod_sets)
     known = with_minima(gang, workload.min_member, workload.role_minima, roles)
-    return sum(minima(known).values())
+    return sum(pod_set.count for pod_set in smallest(known).pod_sets)
 
 
 def _matters(workload: Workload, admission: Admission) -> bool:
