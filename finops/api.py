@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from finops import exports, services
-from finops.files.answers import Asked, file_answer
+from finops.files.answers import XLSX, Asked, file_answer
 from finops.models import Price
 from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
@@ -104,15 +104,26 @@ class BillView(CheckedView):
         return Response(exports.bill_json(view))
 
 
+# csv and focus, manifest, xlsx, zip, pdf.
+FILES = {
+    (200, "text/csv"): OpenApiTypes.STR,
+    (200, "application/json"): OpenApiTypes.OBJECT,
+    (200, XLSX): OpenApiTypes.BINARY,
+    (200, "application/zip"): OpenApiTypes.BINARY,
+    (200, "application/pdf"): OpenApiTypes.BINARY,
+}
+
+
 class BillFileView(CheckedView):
     """Bills as a file."""
 
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("profile",)}
+    refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses=FILES,
         operation_id="bills_file",
         parameters=[OpenApiParameter("profile", str)],
     )
@@ -131,7 +142,7 @@ class TeamBillFileView(BillFileView):
     """One bill as a file."""
 
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses=FILES,
         operation_id="bills_team_file",
         parameters=[OpenApiParameter("profile", str)],
     )

@@ -17,6 +17,7 @@ from finops.specs import MappingSpec
 from gpuplatform.common import clock
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand, demand_visible
 
 
@@ -60,7 +61,7 @@ class MappingsView(CheckedView):
     scopes = {"GET": "cost:read", "POST": "cost:close"}
     parameters = {"GET": ("kind", "q")}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="mappings_list")
+    @extend_schema(responses={200: ROWS}, operation_id="mappings_list")
     def get(self, request: Request) -> Response:
         """List mappings, newest first of each thing; a lead's are those of the own teams."""
         actor = actor_of(request)

@@ -15,6 +15,7 @@ from finops.models import QuotaReplay
 from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand
 from queues.models import User
 from queues.specs import CellSpec
@@ -64,7 +65,7 @@ class ReplaysView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "read", "POST": "quota:write"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="replays_list")
+    @extend_schema(responses={200: ROWS}, operation_id="replays_list")
     def get(self, request: Request) -> Response:
         """List the newest replays, without their results."""
         actor = actor_of(request)

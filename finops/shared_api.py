@@ -14,6 +14,7 @@ from finops import shared_costs
 from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand, demand_visible
 from queues.models import User
 
@@ -48,7 +49,7 @@ class SharedCostsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="shared_costs")
+    @extend_schema(responses={200: ROWS}, operation_id="shared_costs")
     def get(self, request: Request) -> Response:
         """List shared costs, those that have ended too, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)

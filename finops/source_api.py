@@ -19,6 +19,7 @@ from finops.selectors import sources
 from finops.specs import SourceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROWS
 from gpuplatform.common.truths import TruthField
 from queues.access import HasScope, actor_of, demand, demand_visible
 from queues.api import seen_version
@@ -60,7 +61,7 @@ class SourcesView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_list")
+    @extend_schema(responses={200: ROWS}, operation_id="sources_list")
     def get(self, request: Request) -> Response:
         """List the sources with what is there of each, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -72,6 +73,7 @@ class SourceView(CheckedView):
 
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "PUT": "admin"}
+    versioned = ("PUT",)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_one")
     def get(self, request: Request, name: str) -> Response:
@@ -130,7 +132,7 @@ class SourceDaysView(CheckedView):
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("from", "to")}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_days")
+    @extend_schema(responses={200: ROWS}, operation_id="sources_days")
     def get(self, request: Request, name: str) -> Response:
         """Answer the days that were ever tried, by default the last 31, with what is there."""
         demand_visible(actor_of(request).may_see_bills)

@@ -101,8 +101,8 @@ class AgentDesiredView(AgentDoor):
     """``GET /api/v1/agent/<name>/desired/``: what should run on its nodes."""
 
     scopes = {"GET": "cluster:agent"}
-    # Of every method: who asks by a wrong one is told that, and nothing about parameters.
-    parameters = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), ("epoch",))
+    parameters = {"GET": ("epoch",)}
+    refusals = {"GET": (HTTPStatus.CONFLICT,)}  # another process drives them now
 
     @extend_schema(
         operation_id="agent_desired",

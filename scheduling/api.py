@@ -1,10 +1,9 @@
 """REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import django_filters
@@ -26,9 +25,10 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.lists import PARAMETERS as LISTS
-from gpuplatform.common.lists import CSVRenderer, chosen_ordering, csv_answer, wants_csv
+from gpuplatform.common.lists import CSVRenderer, batched, chosen_ordering, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
+from gpuplatform.common.rest_shapes import ROW, results_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
@@ -73,7 +73,6 @@ from scheduling.switching import change
 from scheduling.workload_body import read_change, read_node_change, read_workload
 
 CHUNK = 500  # rows read at once for a file
-Row = TypeVar("Row")
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
@@ -130,17 +129,10 @@ class _AsFile(CheckedView):
             return yaml_answer(request, self.manifests(rows))
         found = (
             shown
-            for chunk in batched(rows.iterator(chunk_size=CHUNK))
+            for chunk in batched(rows.iterator(chunk_size=CHUNK), CHUNK)
             for shown in view.get_serializer(chunk, many=True).data
         )
         return csv_answer(request, request.path.split("/")[-2], found)
-
-
-def batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield rows in lists of up to 500."""
-    left = iter(rows)
-    while chunk := list(islice(left, CHUNK)):
-        yield chunk
 
 
 class WorkloadsView(_AsFile, ListAPIView[Workload]):
@@ -160,6 +152,7 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
     filterset_class = WorkloadFilter
     queryset = Workload.objects.select_related("team")
     orderings = ("created_at", "name", "namespace", "priority", "gpus", "status")
+    refusals = {"GET": (HTTPStatus.GONE, HTTPStatus.NOT_IMPLEMENTED)}  # of what is followed
 
     def get_queryset(self) -> QuerySet[Workload]:
         """Return the rows that the actor sees."""
@@ -203,7 +196,9 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
         return (manifest_of(spec, classes) for spec in described(rows))
 
     @extend_schema(
-        request=WorkloadInput, responses={201: WorkloadSerializer}, parameters=[DRY_RUN]
+        request=WorkloadInput,
+        responses={200: OpenApiTypes.OBJECT, 201: WorkloadSerializer},
+        parameters=[DRY_RUN],
     )
     def post(self, request: Request) -> Response:
         """Submit a workload; it is pending until a cycle admits it."""
@@ -264,7 +259,6 @@ class WorkloadView(CheckedView):
         return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
 
 
-@extend_schema(responses=NodeSerializer(many=True))
 class NodesView(_AsFile, ListAPIView[Node]):
     """``/api/v1/nodes/``: machines; everybody who is signed in sees them."""
 
@@ -278,8 +272,10 @@ class NodesView(_AsFile, ListAPIView[Node]):
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
         """Return DRF's serializer of a page, told who holds what on its machines."""
-        names = [row.name for row in args[0]] if args else []
-        return super().get_serializer(*args, **kwargs, context=_use_of(self.request, names))
+        if args:
+            names = [row.name for row in args[0]]
+            kwargs["context"] = _use_of(self.request, names)
+        return super().get_serializer(*args, **kwargs)
 
     @extend_schema(parameters=LISTS)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a file is no Response
@@ -362,7 +358,7 @@ class AlertsView(CheckedView):
     permission_classes = (HasScope,)
     parameters = {"GET": ("cleared",)}
 
-    @extend_schema(operation_id="alerts_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="alerts_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> Response:
         """Return the alerts that stand; one that names queues is for who sees them all.
 
@@ -381,7 +377,7 @@ class AvailabilityView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="availability_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="availability_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> Response:
         """Return what each visible queue has, holds and could take now, of its own and by loan."""
         return Response({"results": read_availability(actor_of(request))})
@@ -392,7 +388,7 @@ class FragmentsView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="fragments_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="fragments_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> Response:
         """Return what is free, usable and stranded, and the largest gangs that fit now."""
         del request  # what is free is everybody's

@@ -21,6 +21,7 @@ from scheduling.inputs import CheckAnswerInput, CheckpointInput
 from scheduling.manifests.export import manifest_of
 from scheduling.models import AdmissionCheck, Workload
 from scheduling.serializers import (
+    AdmissionCheckInput,
     AdmissionCheckSerializer,
     CheckStateSerializer,
     WorkloadSerializer,
@@ -66,7 +67,6 @@ class WorkloadCheckView(CheckedView):
         return Response(CheckStateSerializer(state).data)
 
 
-@extend_schema(responses=AdmissionCheckSerializer(many=True))
 class AdmissionChecksView(CheckedView, ListAPIView[AdmissionCheck]):
     """``/api/v1/admission-checks/``: what work has to pass beside quota and nodes."""
 
@@ -95,6 +95,7 @@ class AdmissionCheckView(CheckedView):
     renderer_classes = (JSONRenderer, YAMLRenderer)
     permission_classes = (HasScope,)
     scopes = {"PUT": "quota:write", "DELETE": "quota:write"}
+    versioned = ("PUT", "DELETE")
 
     @extend_schema(responses=AdmissionCheckSerializer)
     def get(self, request: Request, name: str) -> HttpResponseBase:
@@ -106,7 +107,10 @@ class AdmissionCheckView(CheckedView):
         answer = AdmissionCheckSerializer(row).data
         return Response(answer, headers={"ETag": f'"v{row.version}"'})
 
-    @extend_schema(request=AdmissionCheckSerializer, responses=AdmissionCheckSerializer)
+    @extend_schema(
+        request=AdmissionCheckInput,
+        responses={200: AdmissionCheckSerializer, 201: AdmissionCheckSerializer},
+    )
     def put(self, request: Request, name: str) -> Response:
         """Create or change the check."""
         actor = actor_of(request)

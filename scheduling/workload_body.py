@@ -6,7 +6,7 @@ not known is an error here, because a client's typing mistake must not become a 
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
@@ -113,11 +113,12 @@ def _pod_set_change(row: Fields) -> PodSetChange:
 def instant_of(fields: Fields, key: str) -> datetime | None:
     """Return an instant with its time zone; None where it is absent or reported as wrong."""
     text = fields.text(key)
-    if not text:
+    if not isinstance(fields.raw(key), str):
         return None
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        at = at if at.tzinfo is None else at.astimezone(UTC)  # it may be outside all years
+    except (ValueError, OverflowError):
         at = None
     if at is None or at.tzinfo is None:
         allowed = "2026-06-01T12:00:00Z"

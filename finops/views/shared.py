@@ -117,11 +117,12 @@ def month_rules(request: HttpRequest, month: str) -> HttpResponse:
     changes = request.method == "POST"
     if changes:
         demand(actor.may_price)
-    form = RulesForm(standing, request.POST if changes else None)
+    form = RulesForm(standing, view.period.policy_version, request.POST if changes else None)
     if form.is_valid():
         reason = form.cleaned_data["reason"]
         try:
-            choosing.choose(month, form.wanted(), actor.user, reason)
+            seen = form.cleaned_data["seen"]
+            choosing.choose(month, form.wanted(), actor.user, reason, seen)
         except Rejected as refusal:
             add_problems(form, refusal.problems)
         else:

@@ -729,6 +729,7 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"idle_basis": "day", "reason": REASON},
         path=f"/api/v1/periods/{MONTH}/policy/",
+        headers=FIRST_VERSION,
     ),
     rest(
         "POST",
