@@ -79,7 +79,7 @@ def _filtered(request: HttpRequest, actor: Actor, rows: Any) -> Any:
     teams = visible(Team.objects.all(), actor, "pk")
     queues = visible(ClusterQueue.objects.all(), actor).order_by("name")
     names = list(queues.values_list("name", flat=True))
-    return WorkloadFilter(request.GET or None, queryset=rows, teams=teams, queues=names).qs
+    return WorkloadFilter(request.GET, queryset=rows, teams=teams, queues=names).qs
 
 
 def _uids(texts: list[str]) -> list[UUID]:

@@ -83,6 +83,14 @@ def test_all_that_the_filter_keeps_are_those_that_have_not_ended(works, lea, sig
         assert {one.workload.name for one in page.context["answers"]} == names
 
 
+@pytest.mark.parametrize("text", ["state=impossible", "team=nope", "nonsense=1"])
+def test_a_filter_that_is_not_understood_chooses_nobody(works, ada, signed_in, text):
+    before = states()
+    body = {"act": "cancel", "all": "1", "confirm": "1", "reason": "All of them, please"}
+    assert signed_in(ada).post(f"{PATH}?{text}", body).status_code == 422
+    assert states() == before
+
+
 def test_too_many_none_or_nonsense_is_refused_and_nothing_done(works, ada, signed_in):
     browser, before = signed_in(ada), states()
     for index in range(MOST):
