@@ -11,7 +11,7 @@ from gpuplatform.doors.failures import failures_page
 from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.search import search_page
 from queues.second_factor import CodePage
-from queues.signing_in import PatientLogin
+from queues.signing_in import PatientLogin, provider_begin, provider_callback
 
 handler400 = "gpuplatform.common.http.bad_request"
 handler404 = "gpuplatform.common.http.not_found"
@@ -24,6 +24,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", PatientLogin.as_view(), name="login"),
     path("login/", PatientLogin.as_view(), name="account_login"),  # what allauth calls it
     path("login/code/", CodePage.as_view(), name="mfa_authenticate"),
+    path("login/provider/", provider_begin, name="provider-begin"),
+    path("login/provider/callback/", provider_callback, name="provider-callback"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

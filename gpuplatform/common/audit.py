@@ -1,11 +1,27 @@
 """The one way into the audit trail."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
 
 from gpuplatform.common.middleware import current_request_id
 from gpuplatform.common.models import AuditEntry
+
+SYSTEM = "system"
+_nobody: ContextVar[str] = ContextVar("nobody", default=SYSTEM)
+
+
+@contextmanager
+def instead_of_somebody(name: str) -> Iterator[None]:
+    """Sign what no person does meanwhile with ``name``, which no user name can be."""
+    token = _nobody.set(name)
+    try:
+        yield
+    finally:
+        _nobody.reset(token)
 
 
 def record(
@@ -46,7 +62,7 @@ def columns(
     """
     return {
         "actor_id": actor.pk if actor else None,
-        "actor_name": actor.get_username() if actor else "system",
+        "actor_name": actor.get_username() if actor else _nobody.get(),
         "action": action,
         "subject_kind": subject[0],
         "subject": subject[1],
