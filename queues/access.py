@@ -27,7 +27,7 @@ Rows = TypeVar("Rows", bound=Model)
 P = ParamSpec("P")
 Page: TypeAlias = Callable[Concatenate[HttpRequest, P], HttpResponse]
 NOTE = "_actor"  # where a request keeps who asks
-SECOND_FACTOR = "second_factor"  # in a session: who signed in has proved one
+SECOND_FACTOR = "second_factor"  # in a session: the person (pk) who has proved one in it
 READERS_OF_ALL = frozenset({Role.ADMIN.value, Role.FINANCE.value, Role.AUDITOR.value})
 
 
@@ -210,7 +210,8 @@ def lacks_factor(actor: Actor, session: Mapping[str, Any]) -> bool:
     """Return whether a role demands a second factor that this session has not proved."""
     demanded: frozenset[str] = settings.MFA_REQUIRED_ROLES
     held = actor.roles | frozenset((actor.teams or {}).values())
-    return bool(demanded & held) and not session.get(SECOND_FACTOR)
+    proved_by = session.get(SECOND_FACTOR)
+    return bool(demanded & held) and (actor.user is None or proved_by != actor.user.pk)
 
 
 def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Actor:

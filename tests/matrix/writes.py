@@ -24,6 +24,7 @@ from tests.matrix.world import (
     CHECK,
     DELIVERY,
     GATE,
+    GRANT,
     LICENCES,
     MAPPING_ID,
     MONTH,
@@ -316,6 +317,8 @@ WRITES = (
         {"sign_in": "generated", "reason": REASON},
         "/people/eve/password/",
     ),
+    page("people/groups/", ADMIN, {"group": "/new", "gives": "finance"}),
+    page("people/groups/remove/", ADMIN, {"key": str(GRANT)}),
     page(
         "people/<username>/second-factor/",
         ADMIN,
