@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -204,7 +204,7 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
         """Submit a workload; it is pending until a cycle admits it."""
         dry_run = is_dry_run(request)
         spec, actor = read_workload(request.data), actor_of(request)
-        world = within_rights(spec, load_world(), actor)
+        world = within_rights(spec, load_world(works=dry_run), actor)  # only a forecast asks
         taken = submit_workload(spec, actor=actor.user, dry_run=dry_run, world=world)
         if taken.workload is None:
             warnings = [diagnostic.as_json() for diagnostic in taken.diagnostics]
@@ -212,6 +212,7 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
             answer = {"dry_run": True, "warnings": warnings, "forecast": told}
             return Response(answer, HTTPStatus.OK)
         address = reverse("api-workload", args=[taken.workload.uid])
+        prefetch_related_objects([taken.workload], "pod_sets", "events__other")
         shown = WorkloadSerializer(taken.workload, context={"actor": actor}).data
         return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
 
