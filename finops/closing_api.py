@@ -18,7 +18,7 @@ from finops.selectors.board import Board, close_board
 from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
 from gpuplatform.common.paging import CheckedView
-from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from queues.access import Actor, HasScope, actor_of, demand_visible, insist
 from queues.models import User
 
 REASON_LENGTH = 500
@@ -81,7 +81,7 @@ class PolicyView(CheckedView):
     def patch(self, request: Request, month: str) -> Response:
         """Set some choices of an open month, beside an optional ``reason``; bills follow."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         asked = request.data if isinstance(request.data, Mapping) else {}
         wanted = {str(key): str(value) for key, value in asked.items()}
         reason = wanted.pop("reason", "")[:REASON_LENGTH]
@@ -223,6 +223,6 @@ def _board(request: Request, month: str) -> Board:
 def _closer(request: Request, month: str) -> User:
     _board(request, month)
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user

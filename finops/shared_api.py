@@ -14,7 +14,7 @@ from finops import shared_costs
 from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.models import User
 
 
@@ -82,6 +82,6 @@ class SharedCostView(CheckedView):
 
 def _writer(request: Request) -> User:
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user
