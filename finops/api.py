@@ -19,7 +19,7 @@ from finops.selectors import bills, prices
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 
 
 class PriceSerializer(serializers.Serializer[Price]):
@@ -63,7 +63,7 @@ class PricesView(CheckedView):
     def post(self, request: Request) -> Response:
         """Set a price; the one in force ends where it starts. 200: it is in force already."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         shape = PriceSerializer(data=request.data)
         shape.is_valid(raise_exception=True)
         spec = PriceSpec(**shape.validated_data)

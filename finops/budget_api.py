@@ -24,7 +24,7 @@ from gpuplatform.common.rest_shapes import ROWS
 from gpuplatform.common.truths import TruthField
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.api import seen_version
 from queues.models import User
 
@@ -173,7 +173,7 @@ def _limit(row: limits.Compared) -> dict[str, Any]:
 
 def _writer(request: Request) -> User:
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user
 

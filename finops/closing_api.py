@@ -19,7 +19,7 @@ from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
-from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from queues.access import Actor, HasScope, actor_of, demand_visible, insist
 from queues.api import seen_version
 from queues.models import User
 
@@ -94,7 +94,7 @@ class PolicyView(CheckedView):
     def patch(self, request: Request, month: str) -> Response:
         """Set some choices of an open month, beside an optional ``reason``; bills follow."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         found = BillingPeriod.objects.filter(name=month).first()
         seen = seen_version(request, actor, found)
         wanted = _wanted(request.data)
@@ -254,6 +254,6 @@ def _board(request: Request, month: str) -> Board:
 def _closer(request: Request, month: str) -> User:
     _board(request, month)
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user

@@ -15,7 +15,7 @@ from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.models import User
 
 
@@ -83,6 +83,6 @@ class SharedCostView(CheckedView):
 
 def _writer(request: Request) -> User:
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user

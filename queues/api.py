@@ -32,7 +32,7 @@ from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues import descriptions, selectors
-from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from queues.access import Actor, HasScope, actor_of, demand, demand_visible, insist
 from queues.bodies import read_cluster_queue, read_cohort, read_flavor, read_topology
 from queues.choices import Fairness
 from queues.manifests.export import manifest_of, versioned
@@ -179,7 +179,7 @@ class _Detail(_Rows[Row]):
         actor, only_asked = actor_of(request), is_dry_run(request)
         found = self.rows(actor).filter(name=name).first()
         demand_visible(found is not None)
-        demand(actor.may_edit_quota)
+        insist(actor, "may_edit_quota")
         seen, reason = seen_version(request, actor, found), given_reason(request)
         with transaction.atomic():
             delete(name, actor=actor.user, if_version=seen, reason=reason)

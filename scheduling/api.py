@@ -32,7 +32,7 @@ from gpuplatform.common.rest_shapes import ROW, results_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
-from queues.access import Actor, HasScope, actor_of, demand, visible
+from queues.access import SUBMITTERS, Actor, HasScope, actor_of, demand, insist, visible
 from queues.services.writing import refuse
 from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
@@ -238,7 +238,7 @@ class WorkloadView(CheckedView):
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change size, activity or gates of a live workload, or report how far it is."""
         row, actor = self._row(request, uid), actor_of(request)
-        demand(actor.may_submit(row.team_id))
+        demand(actor.may_submit(row.team_id), SUBMITTERS)
         asked = read_change(request.data)
         number = None if asked.priority == row.priority else asked.priority
         refuse([found.as_problem() for found in check_number(number, actor)])
@@ -250,7 +250,7 @@ class WorkloadView(CheckedView):
     def delete(self, request: Request, uid: UUID) -> Response:
         """Cancel the workload."""
         row, actor = self._row(request, uid), actor_of(request)
-        demand(actor.may_submit(row.team_id))
+        demand(actor.may_submit(row.team_id), SUBMITTERS)
         cancel_workload(row.uid, actor=actor.user, reason=given_reason(request))
         return Response(status=HTTPStatus.NO_CONTENT)
 
@@ -313,7 +313,7 @@ class NodeView(CheckedView):
     )
     def patch(self, request: Request, name: str) -> Response:
         """Keep new pods off the machine, or let them on again; say what that means."""
-        demand(actor_of(request).may_operate)
+        insist(actor_of(request), "may_operate")
         row, asked = self._row(name), read_node_change(request.data)
         changed = replace(describe_node(row), schedulable=asked.schedulable)
         spec = NodeDrain(name) if asked.drain else changed
@@ -330,7 +330,7 @@ class NodeView(CheckedView):
     @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN])
     def delete(self, request: Request, name: str) -> Response:
         """Forget the machine; what stands on it is evicted. Say what that means."""
-        demand(actor_of(request).may_operate)
+        insist(actor_of(request), "may_operate")
         self._row(name)
 
         def act() -> None:

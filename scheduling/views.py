@@ -17,7 +17,7 @@ from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, extra_tiles, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import actor_of, demand, require, visible
+from queues.access import SUBMITTERS, actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
 from scheduling.acting import WORDS
@@ -233,7 +233,7 @@ def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
     workload = workloads.workload_rows(actor).filter(uid=uid).first()
     if workload is None:
         raise Http404
-    demand(actor.may_submit(workload.team_id))
+    demand(actor.may_submit(workload.team_id), SUBMITTERS)
     try:
         services.cancel_workload(uid, actor=actor.user)
         messages.success(request, gettext("%(name)s is cancelled.") % {"name": workload.name})
