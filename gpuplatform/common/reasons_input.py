@@ -82,6 +82,14 @@ DOUBTFUL: dict[str, Reason] = {
     "FIELD_NOT_HONOURED": Reason(
         WARNING, _("The field {path} is kept, but this platform does not act on it.")
     ),
+    "HAS_ENDED": Reason(
+        WARNING,
+        _("{subject} has ended ({state}): it was not taken."),
+        _("To run it again, send it without its status."),
+    ),
+    "BEING_DELETED": Reason(
+        WARNING, _("{subject} is being deleted since {since}: it was not taken.")
+    ),
     "NAME_GENERATED": Reason(
         INFO,
         _("It is called {name}, as only the beginning {prefix} was given."),
