@@ -85,9 +85,23 @@ DOUBTFUL: dict[str, Reason] = {
     "FIELD_NOT_HONOURED": Reason(
         WARNING, _("The field {path} is kept, but this platform does not act on it.")
     ),
+    "HAS_ENDED": Reason(
+        WARNING,
+        _("{subject} has ended ({state}): it was not taken."),
+        _("To run it again, send it without its status."),
+    ),
+    "BEING_DELETED": Reason(
+        WARNING, _("{subject} is being deleted since {since}: it was not taken.")
+    ),
+    "NAME_GENERATED": Reason(
+        INFO,
+        _("It is called {name}, as only the beginning {prefix} was given."),
+        _("Sent again it is work of its own; name it, so that it is known again."),
+    ),
     "AUTOSCALER_NOT_FOLLOWED": Reason(
         WARNING,
         _("Asked for are the replicas that stand here; workers that Ray adds have no quota."),
+        _("Asked for are the replicas that stand here; Ray's autoscaler adds none with quota."),
         _("Let kueue.x-k8s.io/elastic-job be true and ask for other sizes, or switch it off."),
     ),
     "FIELD_RENAMED": Reason(
