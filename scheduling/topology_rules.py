@@ -107,8 +107,9 @@ def check_levels(spec: WorkloadSpec, world: World) -> Iterator[Diagnostic]:
         known = [(path, level, world.level_of(level, queue)) for path, level in named]
         for path, level, label in known:
             if label is None:
-                shown = level.removeprefix(TIER)[:64]
-                yield Diagnostic("UNKNOWN_TOPOLOGY_LEVEL", subject, path, {"level": shown})
+                number = level.removeprefix(TIER)  # as Volcano's jobs spell it
+                shown = number if number.isdecimal() else level
+                yield Diagnostic("UNKNOWN_TOPOLOGY_LEVEL", subject, path, {"level": shown[:64]})
         for (_, _, outer), (path, level, inner) in pairwise(known):
             if outer and inner and not world.is_within(inner, outer, queue):
                 yield Diagnostic("SLICE_WIDER_THAN_TOPOLOGY", subject, path, {"level": level[:64]})

@@ -1,5 +1,6 @@
 """What a workload is checked against: everything there is, by name. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from scheduling.specs import WorkloadSpec
 
 Value = TypeVar("Value")
 TIER = "tier:"  # a level by its distance from the host, as Volcano counts
+_TIER = re.compile(r"tier:([0-9]{1,3})", re.ASCII)  # int() reads signs, spaces and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,12 @@ class World:
 
     def _named(self, level: str, topology: str) -> list[str]:
         levels = self.snapshot.topologies[topology].levels
-        if level.startswith(TIER):
-            tier = int(level.removeprefix(TIER))
-            return [levels[-1 - tier]] if tier < len(levels) else []
         if level in levels:
             return [level]
+        if level.startswith(TIER):
+            tier = _TIER.fullmatch(level)
+            distance = int(tier[1]) if tier else len(levels)
+            return [levels[-1 - distance]] if distance < len(levels) else []
         return [label for label in levels if label.rpartition("/")[2] == level]
 
     def _topologies(self, queue: str | None) -> list[str]:
