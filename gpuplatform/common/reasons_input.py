@@ -100,7 +100,6 @@ DOUBTFUL: dict[str, Reason] = {
     ),
     "AUTOSCALER_NOT_FOLLOWED": Reason(
         WARNING,
-        _("Asked for are the replicas that stand here; workers that Ray adds have no quota."),
         _("Asked for are the replicas that stand here; Ray's autoscaler adds none with quota."),
         _("Let kueue.x-k8s.io/elastic-job be true and ask for other sizes, or switch it off."),
     ),
