@@ -17,6 +17,7 @@ TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clie
 # Files and figures, which are no pages, and pages that are not ours.
 NO_PAGES = ("/healthz", "/readyz", "/charts/", "/events/", "/fragments/", "/reservations/")
 FOREIGN = ("/api/docs/", "/api/redoc/")
+FOLLOWS, A_MOMENT_MS = 50, 100
 AXE = {"resultTypes": ["violations"]}
 GRAVE = {"serious", "critical"}
 
@@ -47,14 +48,23 @@ def faults(page, path, *themes):
     page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     page.goto(path)
     found = []
-    for width in WIDTHS:  # growing: a chart follows a window that shrinks only after a moment
+    for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
-        if page.evaluate(TOO_WIDE):
+        if not fits(page):
             found.append(("too wide", width))
         for theme in themes:
             if WINDOWS[theme] == width:
                 found += [(theme, *one) for one in grave(page, theme)]
     return found
+
+
+def fits(page):
+    """Return whether the page is as wide as its window, once its charts have followed."""
+    for _ in range(FOLLOWS):
+        if not page.evaluate(TOO_WIDE):
+            return True
+        page.wait_for_timeout(A_MOMENT_MS)
+    return False
 
 
 def grave(page, theme):
