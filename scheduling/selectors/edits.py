@@ -4,11 +4,12 @@ Work that can never run any more, promises that no longer agree with capacity (o
 without a checkpoint that may now be evicted, and what the next cycle does otherwise.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.diagnostics import Diagnostic
@@ -41,6 +42,7 @@ from scheduling.selectors.promises import (
 from scheduling.specs import NodeRemoval, NodeSpec
 
 NAMED = 5  # workloads that an answer names; the rest is a number
+NOBODY = "Nobody"  # a cause, as the registry of reasons names it
 MOST_COMPARED = 3_000  # workloads; beyond this two cycles take longer than somebody waits
 WATCHED = (
     *(CellsSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec),
@@ -138,15 +140,13 @@ def without_checkpoint(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic
     found = exposed_by(before, after)
     if found.workloads:
         names = {workload.key: workload.name for workload in after.workloads}
-        listed = [names[key] for key in found.workloads[:NAMED]]
-        more = len(found.workloads) - len(listed)
         yield Diagnostic(
             "PREEMPTION_WITHOUT_CHECKPOINT",
             "",
             "",
             {
                 "count": len(found.workloads),
-                "workloads": ", ".join(listed) + (" ..." if more else ""),
+                "workloads": _listed([names[key] for key in found.workloads]),
                 "gpu_hours": f"{found.gpu_hours:.1f}",
                 "fields": ", ".join(found.fields),
                 "because": ", ".join(str(FIELD_WORDS[name]) for name in found.fields),
@@ -171,7 +171,7 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
     ):
         if keys:
             known = sorted(names.get(key, key) for key in keys)
-            listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
+            listed = _listed(known)
             numbers: dict[str, str | int] = {"count": len(keys), "names": listed}
             numbers |= _losses(found, frozenset(keys), names)
             yield Diagnostic(code, "", "", numbers)
@@ -199,11 +199,20 @@ def _losses(
         return {}
     preemptors = sorted({names.get(one.preemptor, one.preemptor) for one in losses} - {""})
     lost = sum(one.lost_gpu_hours for one in losses)
-    listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
+    listed = _listed(preemptors)
     numbers: dict[str, str | int] = {"gpu_hours": f"{lost:.1f}"}
     if pods := sum(one.pods for one in losses):
         numbers["pods"] = pods
-    return numbers | {"preemptors": listed} if preemptors else numbers
+    # Who drains a queue evicts for nobody: what is lost is told all the same.
+    return numbers | ({"preemptors": listed} if preemptors else {"cause": NOBODY})
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    listed, more = ", ".join(names[:NAMED]), len(names) - NAMED
+    if more <= 0:
+        return listed
+    return gettext("%(names)s and %(n)d more") % {"names": listed, "n": more}
 
 
 def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
@@ -218,7 +227,7 @@ def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
     if found:
         lost = sum(lost_gpu_hours(work, before.now) for work in found)
         names = sorted(work.name for work in found)
-        listed = ", ".join(names[:NAMED]) + (" ..." if len(names) > NAMED else "")
+        listed = _listed(names)
         numbers: dict[str, str | int] = {"count": len(names), "names": listed}
         numbers["gpu_hours"] = f"{lost:.1f}"
         yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)
