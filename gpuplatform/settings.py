@@ -12,17 +12,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 from kombu import Queue
 
+from gpuplatform.environment import env, env_bool
+
 BASE_DIR = Path(__file__).resolve().parent.parent
-
-
-def env(name: str, default: str = "") -> str:
-    """Return an environment variable; empty counts as absent."""
-    return os.environ.get(name) or default
-
-
-def env_bool(name: str, default: bool = False) -> bool:
-    """Return whether an environment variable says yes."""
-    return env(name, str(default)).lower() in {"1", "true", "yes", "on"}
 
 
 def secret_key(home: Path) -> str:

@@ -94,6 +94,14 @@ PROMISES: dict[str, Reason] = {
         _("Tell their owners, or wait until they have ended."),
         _("By this edit the next cycle evicts {count}: {names}."),
     ),
+    "EDIT_EVICTS:Nobody": Reason(
+        WARNING,
+        _(
+            "By this edit the next cycle evicts {count}: {names}."
+            " {gpu_hours} GPU-hours of work are lost."
+        ),
+        _("Tell their owners, or wait until they have ended."),
+    ),
     "EDIT_SHRINKS": Reason(
         WARNING,
         _(

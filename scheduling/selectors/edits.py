@@ -4,12 +4,13 @@ Work that can never run any more, promises that no longer agree with capacity (o
 without a checkpoint that may now be evicted, and what the next cycle does otherwise.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.diagnostics import Diagnostic
@@ -44,6 +45,7 @@ from scheduling.selectors.promises import (
 from scheduling.specs import NodeDrain, NodeRemoval, NodeSpec
 
 NAMED = 5  # workloads that an answer names; the rest is a number
+NOBODY = "Nobody"  # a cause, as the registry of reasons names it
 MOST_COMPARED = 3_000  # workloads; beyond this two cycles take longer than somebody waits
 WATCHED = (
     *(CellsSpec, ClusterQueueSpec, CohortSpec, FlavorSpec, TopologySpec),
@@ -141,15 +143,13 @@ def without_checkpoint(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic
     found = exposed_by(before, after)
     if found.workloads:
         names = {workload.key: workload.name for workload in after.workloads}
-        listed = [names[key] for key in found.workloads[:NAMED]]
-        more = len(found.workloads) - len(listed)
         yield Diagnostic(
             "PREEMPTION_WITHOUT_CHECKPOINT",
             "",
             "",
             {
                 "count": len(found.workloads),
-                "workloads": ", ".join(listed) + (" ..." if more else ""),
+                "workloads": _listed([names[key] for key in found.workloads]),
                 "gpu_hours": by_locale(f"{found.gpu_hours:.1f}"),
                 "fields": ", ".join(found.fields),
                 "because": ", ".join(str(FIELD_WORDS[name]) for name in found.fields),
@@ -174,7 +174,7 @@ def _effects(before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
     ):
         if keys:
             known = sorted(names.get(key, key) for key in keys)
-            listed = ", ".join(known[:NAMED]) + (" ..." if len(known) > NAMED else "")
+            listed = _listed(known)
             numbers: dict[str, str | int] = {"count": len(keys), "names": listed}
             numbers |= _losses(found, frozenset(keys), names)
             yield Diagnostic(code, "", "", numbers)
@@ -202,11 +202,20 @@ def _losses(
         return {}
     preemptors = sorted({names.get(one.preemptor, one.preemptor) for one in losses} - {""})
     lost = sum(one.lost_gpu_hours for one in losses)
-    listed = ", ".join(preemptors[:NAMED]) + (" ..." if len(preemptors) > NAMED else "")
+    listed = _listed(preemptors)
     numbers: dict[str, str | int] = {"gpu_hours": by_locale(f"{lost:.1f}")}
     if pods := sum(one.pods for one in losses):
         numbers["pods"] = pods
-    return numbers | {"preemptors": listed} if preemptors else numbers
+    # Who drains a queue evicts for nobody: what is lost is told all the same.
+    return numbers | ({"preemptors": listed} if preemptors else {"cause": NOBODY})
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    listed, more = ", ".join(names[:NAMED]), len(names) - NAMED
+    if more <= 0:
+        return listed
+    return gettext("%(names)s and %(n)d more") % {"names": listed, "n": more}
 
 
 def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
@@ -217,9 +226,8 @@ def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
     if not found:
         return
     lost = sum(mover.gpu_hours for mover in found)
-    listed = ", ".join(mover.name for mover in found[:NAMED])
-    listed += " ..." if len(found) > NAMED else ""
-    numbers: dict[str, str | int] = {"count": len(found), "names": listed}
+    names = [mover.name for mover in found]
+    numbers: dict[str, str | int] = {"count": len(found), "names": _listed(names)}
     numbers["gpu_hours"] = by_locale(f"{lost:.1f}")
     if isinstance(spec, NodeRemoval):
         yield Diagnostic("REMOVAL_EVICTS", f"Node/{spec.name}", "", numbers)

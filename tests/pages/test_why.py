@@ -4,8 +4,10 @@ import pytest
 from django.urls import reverse
 
 from gpuplatform.common import reasons
-from queues.models import ClusterQueue
-from scheduling.models import Workload
+from queues.models import ClusterQueue, FlavorQuota
+from scheduling.loader import load_snapshot
+from scheduling.models import Node, Workload
+from scheduling.selectors.edits import _effects
 from tests.scheduling.loop import world
 
 from .conftest import decide
@@ -125,3 +127,18 @@ def test_the_list_speaks_of_work_in_vain_as_the_overview_does(platform, ada, sig
     assert len(marked) == 1
     assert "huge" in marked[0]
     assert '<td data-label="Position" class="num">1</td>' in page  # cards show it, too
+
+
+def test_draining_a_queue_is_told_with_all_that_it_throws_away(platform):
+    for number in range(7):
+        world.work("ia", f"small-{number}", gpus=1)
+    ClusterQueue.objects.filter(name="cq-ia").update(reclaim_within_cohort="Any")
+    FlavorQuota.objects.update(nominal=16)
+    Node.objects.update(allocatable={"nvidia.com/gpu": 16, "pods": 99})
+    decide()
+    before = load_snapshot()
+    ClusterQueue.objects.filter(name="cq-ia").update(stop_policy="HoldAndDrain")
+    (told,) = (d for d in _effects(before, load_snapshot()) if d.code == "EDIT_EVICTS")
+    sentence = told.as_json()["detail"]
+    assert "evicts 8: ns-ia/secret, ns-ia/small-0" in sentence
+    assert sentence.endswith("and 3 more. 0.0 GPU-hours of work are lost.")
