@@ -93,6 +93,9 @@ DOUBTFUL: dict[str, Reason] = {
     "BEING_DELETED": Reason(
         WARNING, _("{subject} is being deleted since {since}: it was not taken.")
     ),
+    "OWNED_BY": Reason(
+        INFO, _("{owner} makes {subject}: it counts there and was not taken twice.")
+    ),
     "NAME_GENERATED": Reason(
         INFO,
         _("It is called {name}, as only the beginning {prefix} was given."),

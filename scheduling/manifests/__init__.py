@@ -10,6 +10,7 @@ from scheduling.manifests.core import read_deployment, read_job, read_node, read
 from scheduling.manifests.ended import is_over
 from scheduling.manifests.kueue import read_workload
 from scheduling.manifests.operators import READERS as RAY
+from scheduling.manifests.owners import is_owned, owners_among
 from scheduling.manifests.part import Part
 from scheduling.manifests.sets import READERS as SETS
 from scheduling.manifests.spark import READERS as SPARK
@@ -51,11 +52,15 @@ def reads(document: Document) -> bool:
 def read(documents: list[Document]) -> list[Part]:
     """Return a part per document, in order; pods that name a PodGroup beside them join it.
 
-    Work that is over is left out, with a word about it.
+    Work that is over, or that other work among the documents makes, is left out and said so.
     """
     parts = [Part(document) for document in documents]
-    over = {part.document.index for part in parts if is_over(part, kind_of(part.document))}
-    live = [part for part in parts if part.document.index not in over]
+    owners = owners_among(documents)
+    live = [
+        part
+        for part in parts
+        if not is_over(part, kind_of(part.document)) and not is_owned(part, owners)
+    ]
     for part in live:
         reader = READERS.get(kind_of(part.document))
         if reader is not None:

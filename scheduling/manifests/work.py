@@ -65,8 +65,7 @@ class Work:
             elastic=notes.body.get(words.ELASTIC) == "true",
             preemptible=self._preemptible(labels.body, notes.body),
             expected_duration_s=words.seconds(notes, words.DURATION) or self.expected_duration_s,
-            max_execution_time_s=words.seconds(labels, words.MAX_EXECUTION)
-            or self.max_execution_time_s,
+            max_execution_time_s=self._longest(words.seconds(labels, words.MAX_EXECUTION)),
             checkpoint_interval_s=words.seconds(notes, words.CHECKPOINT),
             max_retries=self.max_retries,
             on_failure=self.on_failure,
@@ -81,6 +80,11 @@ class Work:
         words.check_keys(notes)
         words.check_keys(labels)
         return made
+
+    def _longest(self, labelled: int | None) -> int | None:
+        """Return when it is stopped: Kueue's label and the kind's own deadline both hold."""
+        known = [n for n in (labelled, self.max_execution_time_s) if n is not None]
+        return min(known, default=None)
 
     def _queues(self, labels: Mapping[str, str], notes: Mapping[str, str]) -> tuple[str, str]:
         """Return the queue that is charged, and the one that only bounds (``decisions.md`` 5)."""

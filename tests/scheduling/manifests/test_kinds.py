@@ -38,6 +38,19 @@ def test_a_job_runs_the_lesser_of_parallelism_and_completions(
     assert codes(part) == []
 
 
+@pytest.mark.parametrize(
+    ("label", "deadline", "stopped"),
+    [("50", None, 50), (None, 100, 100), ("50", 100, 50), ("100", 50, 50), (None, None, None)],
+)
+def test_the_shorter_of_two_deadlines_holds(
+    label: str | None, deadline: int | None, stopped: int | None
+) -> None:
+    labels = {"kueue.x-k8s.io/max-exec-time-seconds": label} if label else {}
+    spec = {"activeDeadlineSeconds": deadline} if deadline else {}
+    (part,) = parts_of(job(spec, labels={**QUEUE, **labels}))
+    assert only(part).max_execution_time_s == stopped
+
+
 def test_labels_and_annotations_of_a_job_are_read() -> None:
     labels = {
         **QUEUE,
