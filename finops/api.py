@@ -18,6 +18,7 @@ from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
+from gpuplatform.common.days import InstantInput
 from gpuplatform.common.paging import CheckedView
 from queues.access import HasScope, actor_of, demand_visible, insist
 
@@ -29,8 +30,8 @@ class PriceSerializer(serializers.Serializer[Price]):
     subject = serializers.CharField(max_length=253)
     amount = serializers.DecimalField(max_digits=18, decimal_places=8, min_value=0)
     currency = serializers.CharField(max_length=3, default=lambda: settings.CURRENCY)
-    valid_from = serializers.DateTimeField(required=False, allow_null=True)
-    valid_to = serializers.DateTimeField(required=False, allow_null=True)
+    valid_from = InstantInput(required=False, allow_null=True)
+    valid_to = InstantInput(required=False, allow_null=True)
     source = serializers.CharField(  # type: ignore[assignment]  # a field of that name, not DRF's
         max_length=64, default="declared"
     )

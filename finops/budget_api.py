@@ -18,6 +18,7 @@ from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
 from finops.selectors.bills import may_see_bills
 from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
+from gpuplatform.common.days import DayInput
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
@@ -41,7 +42,7 @@ class BudgetSerializer(serializers.Serializer[Budget]):
     thresholds = serializers.ListField(
         child=serializers.IntegerField(), default=usual_thresholds, max_length=8
     )
-    first_day = serializers.DateField(required=False, allow_null=True, default=None)
+    first_day = DayInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
 

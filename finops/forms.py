@@ -14,6 +14,7 @@ from finops.models.bills import IdlePolicy
 from finops.models.prices import PriceUnit
 from finops.selectors.prices import flavor_names
 from finops.specs import EVERY_FLAVOR, PriceSpec
+from gpuplatform.common.days import InstantField
 
 REASON_LENGTH = 500
 
@@ -24,14 +25,6 @@ def flavor_choices() -> list[tuple[str, str]]:
         (name, gettext("every flavor without its own") if name == EVERY_FLAVOR else name)
         for name in flavor_names()
     ]
-
-
-class InstantField(forms.DateTimeField):
-    """A day, or a day and time, in UTC."""
-
-    widget = forms.DateTimeInput(
-        format="%Y-%m-%d %H:%M", attrs={"placeholder": "2026-06-01 00:00"}
-    )
 
 
 class PriceForm(forms.Form):

@@ -15,6 +15,7 @@ from finops.models.mappings import BillingMode, MappingKind
 from finops.selectors import mappings
 from finops.specs import MappingSpec
 from gpuplatform.common import clock
+from gpuplatform.common.days import InstantInput
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
@@ -35,8 +36,8 @@ class MappingSerializer(serializers.Serializer[MappingSpec]):
         max_digits=14, decimal_places=4, allow_null=True, default=None
     )
     gpus = serializers.DecimalField(max_digits=10, decimal_places=4, allow_null=True, default=None)
-    valid_from = serializers.DateTimeField(required=False, allow_null=True, default=None)
-    valid_to = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    valid_from = InstantInput(required=False, allow_null=True, default=None)
+    valid_to = InstantInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
 
     def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -50,7 +51,7 @@ class MappingSerializer(serializers.Serializer[MappingSpec]):
 class EndSerializer(serializers.Serializer[MappingSpec]):
     """When a mapping ends, and why."""
 
-    valid_to = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    valid_to = InstantInput(required=False, allow_null=True, default=None)
     reason = serializers.CharField(max_length=500)
 
 

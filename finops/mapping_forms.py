@@ -11,11 +11,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from finops.forms import REASON_LENGTH, InstantField
+from finops.forms import REASON_LENGTH
 from finops.mapping_rules import SAID_BY
 from finops.models.mappings import BillingMode, MappingKind
 from finops.specs import MappingSpec
 from gpuplatform.common.csvs import BadCsvError, csv_rows
+from gpuplatform.common.days import InstantField
+from gpuplatform.common.periods import is_day
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import Team
 
@@ -210,7 +212,7 @@ def _unguarded(text: str) -> str:
 
 def _instant(text: str) -> datetime:
     found = parse_datetime(text)
-    if found is None:
+    if found is None or not is_day(found):
         raise ValueError(text)
     # One that no zone can be told of, such as the first instants of year 1, is none.
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)

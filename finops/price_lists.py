@@ -13,6 +13,7 @@ from finops.specs import PriceSpec
 from gpuplatform.common.fields import KEPT, Fields
 from gpuplatform.common.manifests import Document, Reading
 from gpuplatform.common.money import plain
+from gpuplatform.common.periods import is_day
 from queues.manifests.own import VERSION
 from queues.manifests.reading import open_document
 
@@ -73,7 +74,7 @@ def _instant(row: Fields, key: str) -> datetime | None:
         found = datetime.fromisoformat(text) if text else None
     except ValueError:
         found = None
-    if text and (found is None or found.tzinfo is None):
+    if text and (found is None or found.tzinfo is None or not is_day(found)):
         row.report("BAD_VALUE", key, value=text[:KEPT], allowed="2026-06-01T12:00:00Z")
         return None
     return found

@@ -28,6 +28,7 @@ from finops.allocation.facts import (
 from finops.allocation.facts import Mapping as Owner
 from finops.allocation.money import round_half_up
 from finops.allocation.places import team as account_of
+from gpuplatform.common.periods import is_day
 
 TOTAL = "total"  # the row of the whole cluster
 CLUSTER, FLAVOR, PLATFORM = "recorded", "gpu", "platform"
@@ -254,9 +255,12 @@ def _number(text: str, line: int) -> Fraction:
 
 def _date(text: str, line: int) -> date:
     try:
-        return date.fromisoformat(text.strip())
-    except ValueError as error:
-        raise BadTableError(f"line {line}: {text[:40]!r} is no day") from error
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        day = None
+    if day is None or not is_day(day):
+        raise BadTableError(f"line {line}: {text[:40]!r} is no day")
+    return day
 
 
 def _at(day: date) -> Instant:

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from finops.models import QuotaReplay
 from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
+from gpuplatform.common.days import DayInput
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, insist
@@ -53,8 +54,8 @@ class CellSerializer(Known):
 class ReplaySerializer(Known):
     """A question: local days of the billing time zone, the last one included."""
 
-    first_day = serializers.DateField()
-    last_day = serializers.DateField()
+    first_day = DayInput()
+    last_day = DayInput()
     cells = CellSerializer(many=True, default=list)
     note = serializers.CharField(max_length=200, allow_blank=True, default="")
 

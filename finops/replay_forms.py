@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from finops.replaying.asking import ReplaySpec
+from gpuplatform.common.days import DayField
 from gpuplatform.common.periods import month_at, month_before
 from queues.forms.cells import CellRows
 from queues.models import FlavorQuota
@@ -21,10 +22,10 @@ PATHS = {"from": "first_day", "to": "last_day", "note": "note"}
 class ReplayForm(forms.Form):
     """The window in local days of the billing time zone."""
 
-    first_day = forms.DateField(
+    first_day = DayField(
         label=_("First day"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
-    last_day = forms.DateField(
+    last_day = DayField(
         label=_("Last day"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
     )
     note = forms.CharField(

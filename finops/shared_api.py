@@ -13,6 +13,7 @@ from rest_framework.response import Response
 from finops import shared_costs
 from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
+from gpuplatform.common.days import InstantInput
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible, insist
@@ -31,8 +32,8 @@ class SharedCostSerializer(serializers.Serializer[SharedCost]):
     percentages = serializers.DictField(
         child=serializers.DecimalField(max_digits=7, decimal_places=4), default=dict
     )
-    valid_from = serializers.DateTimeField(required=False, allow_null=True, default=None)
-    valid_to = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    valid_from = InstantInput(required=False, allow_null=True, default=None)
+    valid_to = InstantInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
 
     def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,9 +10,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from finops import choosing, rule_words
-from finops.forms import REASON_LENGTH, InstantField
+from finops.forms import REASON_LENGTH
 from finops.models.shared_costs import SharingMethod
 from finops.shared_costs import SharedSpec
+from gpuplatform.common.days import InstantField
 
 
 class PartsField(forms.CharField):

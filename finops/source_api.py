@@ -18,7 +18,9 @@ from finops.models.sources import SourceKind
 from finops.selectors import sources
 from finops.specs import SourceSpec
 from gpuplatform.common import clock
+from gpuplatform.common.days import DayInput
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.periods import is_day
 from gpuplatform.common.rest_shapes import ROWS
 from gpuplatform.common.truths import TruthField
 from queues.access import HasScope, actor_of, demand_visible, insist
@@ -37,7 +39,7 @@ class SourceSerializer(serializers.Serializer[SourceSpec]):
     cluster = serializers.CharField(max_length=253, allow_blank=True, default="")
     currency = serializers.CharField(max_length=3)
     options = serializers.DictField(default=dict)
-    first_day = serializers.DateField(required=False, allow_null=True, default=None)
+    first_day = DayInput(required=False, allow_null=True, default=None)
     enabled = TruthField(default=True)
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
 
@@ -193,10 +195,13 @@ def _day_of(request: Request, parameter: str) -> date | None:
     if text is None:
         return None
     try:
-        return date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
+        day = None
+    if day is None or not is_day(day):
         words = _("A day is written like 2026-06-01.")
-        raise serializers.ValidationError({parameter: [words]}) from None
+        raise serializers.ValidationError({parameter: [words]})
+    return day
 
 
 def _tagged(row: sources.SourceRow, code: int = status.HTTP_200_OK) -> Response:

@@ -14,6 +14,7 @@ from finops.models import Source
 from finops.models.sources import SourceKind
 from finops.source_rules import NO_ADDRESS
 from finops.specs import OPTIONS, SourceSpec
+from gpuplatform.common.days import DayField
 
 LABELS: Mapping[str, str | Promise] = {
     "label_keys": _("Labels that tell cost apart"),
@@ -66,7 +67,7 @@ class SourceForm(forms.Form):
         max_length=3,
         help_text=_("Three letters, like EUR. What its numbers are in, whatever it calls them."),
     )
-    first_day = forms.DateField(
+    first_day = DayField(
         label=_("First day"),
         required=False,
         widget=forms.DateInput(attrs={"placeholder": "2026-06-01"}, format="%Y-%m-%d"),
@@ -125,7 +126,7 @@ class ReasonForm(forms.Form):
 class DayForm(forms.Form):
     """A day to load by hand."""
 
-    day = forms.DateField(
+    day = DayField(
         label=_("Day"),
         widget=forms.DateInput(attrs={"placeholder": "2026-06-01"}, format="%Y-%m-%d"),
     )

@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from finops.sources.windows import Window
+from gpuplatform.common.periods import is_day
 
 WORDS = ("today", "yesterday", "week", "lastweek", "month", "lastmonth")
 LONGEST = timedelta(days=400)
@@ -93,6 +94,6 @@ def _midnight(day: date, zone: ZoneInfo) -> datetime:
 
 def _instant(text: str) -> datetime:
     found = datetime.fromisoformat(text.strip())
-    if found.tzinfo is None:
+    if found.tzinfo is None or not is_day(found):
         raise ValueError(text)
     return found

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common.consequences import carry_out
+from gpuplatform.common.days import DayField
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Problem, Rejected
 from queues.access import LEADERS, Actor, actor_of, demand, insist, require, visible
@@ -44,7 +45,7 @@ class AskForm(forms.Form):
         max_length=2_000,
         help_text=_("At least 10 characters; whoever decides reads it."),
     )
-    last_day = forms.DateField(
+    last_day = DayField(
         label=_("Until, last day included"),
         required=False,
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),

@@ -2,6 +2,7 @@
 
 A month runs from local midnight of its first day to local midnight of the next month's, both
 as UTC instants: with summer time it has 743 or 745 hours, and that is what is billed.
+Days near the ends of the calendar are taken by no door (:func:`is_day`).
 """
 
 import re
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+FIRST, LAST = date(1900, 1, 1), date(9998, 12, 31)
 _NAME = re.compile(r"(?P<year>[12]\d{3})-(?P<month>0[1-9]|1[0-2])", re.ASCII)
 
 
@@ -35,6 +37,15 @@ class Month:
     def hours(self) -> int:
         """Return how many hours really pass in it."""
         return (self.ends_at - self.starts_at) // timedelta(hours=1)
+
+
+def is_day(value: date) -> bool:
+    """Return whether a day, or the day of an instant, is one that doors take.
+
+    It is so far from the ends of the calendar that days can be counted on from it, and that any
+    time zone can be told of it.
+    """
+    return FIRST <= (value.date() if isinstance(value, datetime) else value) <= LAST
 
 
 def month(name: str, time_zone: str = "UTC") -> Month:
