@@ -89,7 +89,9 @@ class WorkloadTable(tables.Table):  # type: ignore[misc]  # the library is untyp
         chip = state_chip(record)
         if record.status != Status.PENDING or not is_impossible(record):
             return chip
-        return format_html('{} <span class="muted">{}</span>', chip, _("can never start"))
+        return format_html(
+            '<span>{} <span class="muted">{}</span></span>', chip, _("can never start")
+        )
 
     def render_team(self, record: Any) -> SafeString:
         """Return the team's mark."""
