@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from finops import exports, services
-from finops.files.answers import Asked, file_answer
+from finops.files.answers import XLSX, Asked, file_answer
 from finops.models import Price
 from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
@@ -20,7 +20,7 @@ from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 
 
 class PriceSerializer(serializers.Serializer[Price]):
@@ -64,7 +64,7 @@ class PricesView(CheckedView):
     def post(self, request: Request) -> Response:
         """Set a price; the one in force ends where it starts. 200: it is in force already."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         shape = PriceSerializer(data=request.data)
         shape.is_valid(raise_exception=True)
         spec = PriceSpec(**shape.validated_data)
@@ -105,15 +105,26 @@ class BillView(CheckedView):
         return Response(exports.bill_json(view))
 
 
+# csv and focus, manifest, xlsx, zip, pdf.
+FILES = {
+    (200, "text/csv"): OpenApiTypes.STR,
+    (200, "application/json"): OpenApiTypes.OBJECT,
+    (200, XLSX): OpenApiTypes.BINARY,
+    (200, "application/zip"): OpenApiTypes.BINARY,
+    (200, "application/pdf"): OpenApiTypes.BINARY,
+}
+
+
 class BillFileView(CheckedView):
     """Bills as a file."""
 
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("profile",)}
+    refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses=FILES,
         operation_id="bills_file",
         parameters=[OpenApiParameter("profile", str)],
     )
@@ -132,7 +143,7 @@ class TeamBillFileView(BillFileView):
     """One bill as a file."""
 
     @extend_schema(
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses=FILES,
         operation_id="bills_team_file",
         parameters=[OpenApiParameter("profile", str)],
     )

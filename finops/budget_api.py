@@ -21,10 +21,11 @@ from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
 from gpuplatform.common.days import DayInput
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROWS
 from gpuplatform.common.truths import TruthField
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.api import seen_version
 from queues.models import User
 
@@ -59,7 +60,7 @@ class BudgetsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="budgets_list")
+    @extend_schema(responses={200: ROWS}, operation_id="budgets_list")
     def get(self, request: Request) -> Response:
         """List the budgets that the caller may see, with what is spent of each."""
         actor = actor_of(request)
@@ -73,6 +74,7 @@ class BudgetView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "PUT": "cost:close", "DELETE": "cost:close"}
     parameters = {"DELETE": ("reason",)}
+    versioned = ("PUT", "DELETE")
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="budgets_one")
     def get(self, request: Request, name: str) -> Response:
@@ -114,7 +116,7 @@ class LimitsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "POST": "cost:close"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="litellm_limits")
+    @extend_schema(responses={200: ROWS}, operation_id="litellm_limits")
     def get(self, request: Request) -> Response:
         """List the limits that the caller may see, each with the budget that it should match."""
         actor = actor_of(request)
@@ -172,7 +174,7 @@ def _limit(row: limits.Compared) -> dict[str, Any]:
 
 def _writer(request: Request) -> User:
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user
 

@@ -17,7 +17,7 @@ from finops.models import BillingPeriod
 from finops.models.bills import DRAFTED, UsageSource
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
-from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.problems import Problem, Rejected, Stale
 from queues.models import User
 
 WORDS: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +48,11 @@ def choices_of(period: BillingPeriod) -> dict[str, str]:
 
 
 def choose(
-    name: str, wanted: Mapping[str, str], actor: User | None, reason: str = ""
+    name: str,
+    wanted: Mapping[str, str],
+    actor: User | None,
+    reason: str = "",
+    if_version: int | None = None,
 ) -> BillingPeriod:
     """Set some choices of one open month, and rebuild its bills in the same transaction.
 
@@ -57,8 +61,10 @@ def choose(
         wanted: words, and numbers as texts, by the name of the choice; what is not named stays.
         actor: who chooses.
         reason: why, for the audit trail.
+        if_version: the version of the choices that was seen; None takes any.
 
     Raises:
+        Stale: the choices are not of the version that was seen; nothing was changed.
         Rejected: no such choice, no such word, choices that do not go together, a month that is
             not open, or facts that contradict each other; nothing was changed.
     """
@@ -68,6 +74,8 @@ def choose(
     now = clock.now()
     with transaction.atomic():
         period = billing.open_month(name, now)
+        if if_version not in (None, period.policy_version):
+            raise _stale(period)
         before = choices_of(period)
         after = before | {key: _tidy(key, value) for key, value in wanted.items()}
         if after != before:
@@ -111,7 +119,19 @@ def _write(period: BillingPeriod, after: Mapping[str, str]) -> None:
         if key not in COLUMNS and value != str(getattr(plain, key))
     }
     columns = {key: after[key] for key in COLUMNS}
-    BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED).update(policy=differ, **columns)
+    grown = {"policy_version": period.policy_version + 1}
+    rows = BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED)
+    if not rows.exists():
+        return  # the rebuild that follows says so
+    if not rows.filter(policy_version=period.policy_version).update(
+        policy=differ, **columns, **grown
+    ):
+        raise _stale(period)
+
+
+def _stale(period: BillingPeriod) -> Stale:
+    words = _("Somebody has changed the rules of {month} since they were seen.")
+    return Stale([Problem("version", "stale", words.format(month=period.name))])
 
 
 def _tidy(key: str, value: str) -> str:

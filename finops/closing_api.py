@@ -18,7 +18,9 @@ from finops.selectors.board import Board, close_board
 from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
 from gpuplatform.common.paging import CheckedView
-from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from gpuplatform.common.rest_shapes import ROWS
+from queues.access import Actor, HasScope, actor_of, demand_visible, insist
+from queues.api import seen_version
 from queues.models import User
 
 REASON_LENGTH = 500
@@ -60,33 +62,62 @@ class AdjustmentSerializer(Known):
     reason = serializers.CharField(max_length=500)
 
 
+POLICY = {
+    "application/json": {
+        "type": "object",
+        "description": "Choices by name, numbers as texts; those that are left out stay.",
+        "additionalProperties": {"type": "string", "maxLength": REASON_LENGTH},
+    }
+}
+
+
 class PolicyView(CheckedView):
     """The rules of a month."""
 
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "PATCH": "cost:close"}
+    versioned = ("PATCH",)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="period_policy")
     def get(self, request: Request, month: str) -> Response:
-        """Answer every choice of the month, defaults included, and the words that each takes."""
+        """Answer every choice of the month, defaults included, and the words that each takes.
+
+        Its ETag is what If-Match wants.
+        """
         demand_visible(actor_of(request).may_see_bills)
         period = BillingPeriod.objects.filter(name=month).first()
         if period is None:
             raise Http404
-        return Response({"policy": choosing.choices_of(period), "words": choosing.WORDS})
+        return _policy(period)
 
-    @extend_schema(
-        request=OpenApiTypes.OBJECT, responses=OpenApiTypes.OBJECT, operation_id="period_choose"
-    )
+    @extend_schema(request=POLICY, responses=OpenApiTypes.OBJECT, operation_id="period_choose")
     def patch(self, request: Request, month: str) -> Response:
         """Set some choices of an open month, beside an optional ``reason``; bills follow."""
         actor = actor_of(request)
-        demand(actor.may_price)
-        asked = request.data if isinstance(request.data, Mapping) else {}
-        wanted = {str(key): str(value) for key, value in asked.items()}
-        reason = wanted.pop("reason", "")[:REASON_LENGTH]
-        period = choosing.choose(month, wanted, _user(actor), reason)
-        return Response({"policy": choosing.choices_of(period), "words": choosing.WORDS})
+        insist(actor, "may_price")
+        found = BillingPeriod.objects.filter(name=month).first()
+        seen = seen_version(request, actor, found)
+        wanted = _wanted(request.data)
+        reason = wanted.pop("reason", "")
+        first = 1  # of a month that this makes
+        version = first if found is None else seen
+        return _policy(choosing.choose(month, wanted, _user(actor), reason, version))
+
+
+def _policy(period: BillingPeriod) -> Response:
+    body = {"policy": choosing.choices_of(period), "words": choosing.WORDS}
+    version = period.policy_version
+    return Response(body | {"version": version}, headers={"ETag": f'"v{version}"'})
+
+
+def _wanted(body: Any) -> dict[str, str]:
+    """Return what is asked for, numbers as texts.
+
+    Raises:
+        ValidationError: it is no mapping of words and numbers.
+    """
+    shape = serializers.DictField(child=serializers.CharField(max_length=REASON_LENGTH))
+    return dict(shape.run_validation(body))
 
 
 def _user(actor: Actor) -> User:
@@ -100,7 +131,7 @@ class PeriodsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="periods_list")
+    @extend_schema(responses={200: ROWS}, operation_id="periods_list")
     def get(self, request: Request) -> Response:
         """List the months and where each stands, newest first, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -142,7 +173,7 @@ class DriftView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="drift_month")
+    @extend_schema(responses={200: ROWS}, operation_id="drift_month")
     def get(self, request: Request, month: str) -> Response:
         """Answer what the planes say of the month and where they differ."""
         period = BillingPeriod.objects.filter(name=month).first()
@@ -223,6 +254,6 @@ def _board(request: Request, month: str) -> Board:
 def _closer(request: Request, month: str) -> User:
     _board(request, month)
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user

@@ -6,6 +6,7 @@ from typing import Any
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
+from rest_framework import status
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,6 +20,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible
 from scheduling.counters import SOURCES
 from scheduling.selectors.counters import counter_cells
@@ -32,6 +34,7 @@ class CostView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ASKED}
+    refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="cost_by_group")
     def get(self, request: Request) -> Response:
@@ -61,6 +64,7 @@ class HoursView(CheckedView):
     permission_classes = (HasScope,)
     renderer_classes = (JSONRenderer, CSVRenderer)
     parameters = {"GET": ("window", "group")}
+    refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gpu_hours_by_group")
     def get(self, request: Request) -> HttpResponseBase:
@@ -92,7 +96,7 @@ class TokenPricesView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="token_prices")
+    @extend_schema(responses={200: ROWS}, operation_id="token_prices")
     def get(self, request: Request) -> Response:
         """Answer models with the price that the iron gives, and lines for LiteLLM to copy."""
         demand_visible(actor_of(request).may_see_bills)

@@ -18,7 +18,8 @@ from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand, demand_visible
+from gpuplatform.common.rest_shapes import ROWS
+from queues.access import HasScope, actor_of, demand_visible, insist
 
 
 class MappingSerializer(serializers.Serializer[MappingSpec]):
@@ -61,7 +62,7 @@ class MappingsView(CheckedView):
     scopes = {"GET": "cost:read", "POST": "cost:close"}
     parameters = {"GET": ("kind", "q")}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="mappings_list")
+    @extend_schema(responses={200: ROWS}, operation_id="mappings_list")
     def get(self, request: Request) -> Response:
         """List mappings, newest first of each thing; a lead's are those of the own teams."""
         actor = actor_of(request)
@@ -78,7 +79,7 @@ class MappingsView(CheckedView):
     def post(self, request: Request) -> Response:
         """Bring a mapping into force; the open one ends where it starts. 200: it stood."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         shape = MappingSerializer(data=request.data)
         shape.is_valid(raise_exception=True)
         spec = MappingSpec(**shape.validated_data)
@@ -100,7 +101,7 @@ class MappingEndView(CheckedView):
     def post(self, request: Request, pk: int) -> Response:
         """Let a mapping end, by default now."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         if mappings.mapping_in_force(pk, clock.now()) is None:
             raise Http404
         shape = EndSerializer(data=request.data)

@@ -16,7 +16,8 @@ from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
 from gpuplatform.common.days import DayInput
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand
+from gpuplatform.common.rest_shapes import ROWS
+from queues.access import HasScope, actor_of, insist
 from queues.models import User
 from queues.specs import CellSpec
 from scheduling.engine.machines import GPU
@@ -65,11 +66,11 @@ class ReplaysView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "read", "POST": "quota:write"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="replays_list")
+    @extend_schema(responses={200: ROWS}, operation_id="replays_list")
     def get(self, request: Request) -> Response:
         """List the newest replays, without their results."""
         actor = actor_of(request)
-        demand(actor.sees_everything)
+        insist(actor, "sees_everything")
         rows = showing.replay_rows(actor)
         return Response([showing.as_json(row, actor, whole=False) for row in rows])
 
@@ -113,7 +114,7 @@ class ReplayView(CheckedView):
 
 def _editor(request: Request) -> User:
     actor = actor_of(request)
-    demand(actor.may_edit_quota)
+    insist(actor, "may_edit_quota")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user
 

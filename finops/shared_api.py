@@ -15,7 +15,8 @@ from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.paging import CheckedView
-from queues.access import HasScope, actor_of, demand, demand_visible
+from gpuplatform.common.rest_shapes import ROWS
+from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.models import User
 
 
@@ -49,7 +50,7 @@ class SharedCostsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="shared_costs")
+    @extend_schema(responses={200: ROWS}, operation_id="shared_costs")
     def get(self, request: Request) -> Response:
         """List shared costs, those that have ended too, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -83,6 +84,6 @@ class SharedCostView(CheckedView):
 
 def _writer(request: Request) -> User:
     actor = actor_of(request)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "HasScope let somebody in"
     return actor.user

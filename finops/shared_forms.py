@@ -101,8 +101,10 @@ class SharedCostForm(forms.Form):
 class RulesForm(forms.Form):
     """The rules of a month but for its idle policy, as they are in force."""
 
-    def __init__(self, standing: Mapping[str, str], data: Any = None) -> None:
-        super().__init__(data, initial=dict(standing))
+    seen = forms.IntegerField(widget=forms.HiddenInput)  # the version that was on the page
+
+    def __init__(self, standing: Mapping[str, str], version: int, data: Any = None) -> None:
+        super().__init__(data, initial={**standing, "seen": version})
         for name, words in choosing.WORDS.items():
             rule = rule_words.RULES[name]
             choices = [(word, rule.options.get(word, word)) for word in words]

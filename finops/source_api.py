@@ -21,8 +21,9 @@ from gpuplatform.common import clock
 from gpuplatform.common.days import DayInput
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.periods import is_day
+from gpuplatform.common.rest_shapes import ROWS
 from gpuplatform.common.truths import TruthField
-from queues.access import HasScope, actor_of, demand, demand_visible
+from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.api import seen_version
 from queues.models import User
 
@@ -62,7 +63,7 @@ class SourcesView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_list")
+    @extend_schema(responses={200: ROWS}, operation_id="sources_list")
     def get(self, request: Request) -> Response:
         """List the sources with what is there of each, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -74,6 +75,7 @@ class SourceView(CheckedView):
 
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "PUT": "admin"}
+    versioned = ("PUT",)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_one")
     def get(self, request: Request, name: str) -> Response:
@@ -89,7 +91,7 @@ class SourceView(CheckedView):
     def put(self, request: Request, name: str) -> Response:
         """Let the source be so; one that is there needs If-Match, and a new one has none."""
         actor = actor_of(request)
-        demand(actor.is_admin)
+        insist(actor, "is_admin")
         found = Source.objects.filter(name=name).first()
         seen = seen_version(request, actor, found)
         shape = SourceSerializer(data=request.data)
@@ -110,7 +112,7 @@ class SourceTestView(CheckedView):
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="sources_test")
     def post(self, request: Request, name: str) -> Response:
         """Ask a source about its last whole hour; nothing is stored."""
-        demand(actor_of(request).may_price)
+        insist(actor_of(request), "may_price")
         result = testing.test_source(_row(name).source)
         return Response(
             {
@@ -132,7 +134,7 @@ class SourceDaysView(CheckedView):
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("from", "to")}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_days")
+    @extend_schema(responses={200: ROWS}, operation_id="sources_days")
     def get(self, request: Request, name: str) -> Response:
         """Answer the days that were ever tried, by default the last 31, with what is there."""
         demand_visible(actor_of(request).may_see_bills)
@@ -154,7 +156,7 @@ class SourceDayView(CheckedView):
     @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="sources_load")
     def post(self, request: Request, name: str, day: date) -> Response:
         """Load the day now and answer what became of it."""
-        demand(actor_of(request).may_price)
+        insist(actor_of(request), "may_price")
         return Response(_fetch_json(loading.load_day(_row(name).source, day)))
 
 
@@ -170,7 +172,7 @@ class SourceVerdictView(CheckedView):
     def post(self, request: Request, name: str, day: date, verdict: str) -> Response:
         """Accept or reject the reading."""
         actor = actor_of(request)
-        demand(actor.may_price)
+        insist(actor, "may_price")
         judges = {"accept": quarantine.accept_reading, "reject": quarantine.reject_reading}
         if verdict not in judges or not isinstance(actor.user, User):
             raise Http404

@@ -72,6 +72,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
     "gpuplatform.common",
     "gpuplatform.doors",
     "queues",
@@ -184,24 +185,33 @@ LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "login"
 # allauth takes a sign-in through its steps. Wrong guesses are counted by queues.patience alone.
 ACCOUNT_ADAPTER = "queues.sign_in.adapters.AccountAdapter"
-ACCOUNT_LOGIN_METHODS = {"username"}
-ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = False
-ACCOUNT_FORMS = {"reauthenticate": "queues.sign_in.forms.PasswordAgainForm"}
 # Who of platform admins, finance, auditors and team leads needs a second factor in a browser.
 MFA_REQUIRED_ROLES = frozenset(env("MFA_REQUIRED_ROLES").replace(",", " ").split())
 if unknown := MFA_REQUIRED_ROLES - {"admin", "finance", "auditor", "lead"}:
     raise ImproperlyConfigured(f"MFA_REQUIRED_ROLES: there is no role {min(unknown)!r}")
 MFA_ADAPTER = "queues.sign_in.adapters.FactorAdapter"
-MFA_FORMS = {
-    "authenticate": "queues.sign_in.forms.CodeForm",
-    "reauthenticate": "queues.sign_in.forms.CodeAgainForm",
-}
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = env("MFA_ISSUER", "gpuplatform")
 MFA_TOTP_TOLERANCE = 1  # clocks of phones are off
 MFA_RECOVERY_CODES_SHOW_ONCE = True
+# The company's identity provider (OpenID Connect): where it is, and as whom we ask it.
+SOCIALACCOUNT_ADAPTER = "queues.sign_in.provider.SocialAdapter"
+OIDC_ISSUER = env("OIDC_ISSUER").rstrip("/")
+OIDC_CLIENT_ID, OIDC_CLIENT_SECRET = env("OIDC_CLIENT_ID"), env("OIDC_CLIENT_SECRET")
+_is_safe = re.match(r"https://|http://(localhost|127\.0\.0\.1)[:/]", OIDC_ISSUER)
+if OIDC_ISSUER and not (_is_safe and OIDC_CLIENT_ID):
+    raise ImproperlyConfigured("OIDC_ISSUER must be an https address, and needs OIDC_CLIENT_ID")
+OIDC_SCOPES = env("OIDC_SCOPES", "openid profile email").split()
+OIDC_NAME = env("OIDC_NAME", "single sign-on")
+OIDC_GROUPS_CLAIM = env("OIDC_GROUPS_CLAIM", "groups")  # realm_access.roles: one in another
+OIDC_WITHOUT_GROUP = env_bool("OIDC_WITHOUT_GROUP")  # who has no place here comes in all the same
+OIDC_ASK = env("OIDC_ASK", "a platform admin")  # and whom the others are told to ask
+OIDC_LINK_BY_EMAIL = env_bool("OIDC_LINK_BY_EMAIL", True)  # one that the provider has verified
+OIDC_SESSION_HOURS = float(env("OIDC_SESSION_HOURS", "12"))  # then groups are asked for again
+OIDC_IS_SECOND_FACTOR = env_bool("OIDC_IS_SECOND_FACTOR")
+# The one admin who may use a password, where all others come through the provider; empty: all may.
+LOCAL_SIGN_IN_ONLY = env("LOCAL_SIGN_IN_ONLY")
 
 # ---- pages -----------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
@@ -263,7 +273,14 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "gpuplatform",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gpuplatform.doors.schema.anything",
+        "gpuplatform.doors.schema.add_problem",
+        "gpuplatform.doors.schema.loosen_rows",
+    ],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {

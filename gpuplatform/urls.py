@@ -14,7 +14,7 @@ from gpuplatform.doors.metrics import metrics
 from gpuplatform.doors.onboarding.pages import team_begin, team_onboard
 from gpuplatform.doors.search import search_page
 from queues.second_factor import CodePage
-from queues.signing_in import PatientLogin
+from queues.signing_in import PatientLogin, provider_begin, provider_callback
 
 handler400 = "gpuplatform.common.http.bad_request"
 handler404 = "gpuplatform.common.http.not_found"
@@ -27,6 +27,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("login/", PatientLogin.as_view(), name="login"),
     path("login/", PatientLogin.as_view(), name="account_login"),  # what allauth calls it
     path("login/code/", CodePage.as_view(), name="mfa_authenticate"),
+    path("login/provider/", provider_begin, name="provider-begin"),
+    path("login/provider/callback/", provider_callback, name="provider-callback"),
     path("language/", set_language, name="set-language"),  # of this browser
     path("logout/", LogoutView.as_view(), name="logout"),
     path("healthz", health.healthz, name="healthz"),

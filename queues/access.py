@@ -15,7 +15,9 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -27,8 +29,24 @@ Rows = TypeVar("Rows", bound=Model)
 P = ParamSpec("P")
 Page: TypeAlias = Callable[Concatenate[HttpRequest, P], HttpResponse]
 NOTE = "_actor"  # where a request keeps who asks
-SECOND_FACTOR = "second_factor"  # in a session: who signed in has proved one
+SECOND_FACTOR = "second_factor"  # in a session: the person (pk) who has proved one in it
 READERS_OF_ALL = frozenset({Role.ADMIN.value, Role.FINANCE.value, Role.AUDITOR.value})
+
+
+# What a right of an actor rests on: one of these roles, and, of a token, this scope.
+NEEDED: Mapping[str, tuple[tuple[Role, ...], str]] = {
+    "may_edit_quota": ((Role.ADMIN,), "quota:write"),
+    "may_operate": ((Role.ADMIN,), "workloads:admin"),
+    "may_drive": ((Role.ADMIN,), "cluster:agent"),
+    "may_price": ((Role.FINANCE, Role.ADMIN), "cost:close"),
+    "is_admin": ((Role.ADMIN,), "admin"),
+    "sees_everything": (tuple(Role), "read"),
+}
+SUBMITTERS = gettext_lazy(
+    "This needs a member of the team or the role platform admin, and of a token the scope"
+    " workloads:submit."
+)
+LEADERS = gettext_lazy("This needs the lead of the team, or the role platform admin.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +228,8 @@ def lacks_factor(actor: Actor, session: Mapping[str, Any]) -> bool:
     """Return whether a role demands a second factor that this session has not proved."""
     demanded: frozenset[str] = settings.MFA_REQUIRED_ROLES
     held = actor.roles | frozenset((actor.teams or {}).values())
-    return bool(demanded & held) and not session.get(SECOND_FACTOR)
+    proved_by = session.get(SECOND_FACTOR)
+    return bool(demanded & held) and (actor.user is None or proved_by != actor.user.pk)
 
 
 def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Actor:
@@ -248,10 +267,35 @@ def visible_audit(queryset: QuerySet[Rows], actor: Actor) -> QuerySet[Rows]:
     return queryset.filter(Q(team__in=names) & ~Q(team=""))
 
 
-def demand(allowed: bool) -> None:
-    """Refuse with 403 unless ``allowed``: the object is visible, the action is not."""
+def demand(allowed: bool, who: str | Promise = "") -> None:
+    """Refuse with 403 unless ``allowed``: the object is visible, the action is not.
+
+    ``who`` says to whom it is allowed.
+    """
     if not allowed:
-        raise PermissionDenied
+        raise PermissionDenied(str(who))
+
+
+def insist(actor: Actor, right: str) -> None:
+    """Refuse with 403 unless the actor has a right, and name the role or scope that is missing.
+
+    ``right``: the name of a property of :class:`Actor` that stands in ``NEEDED``.
+    """
+    if getattr(actor, right):
+        return
+    roles, scope = NEEDED[right]
+    if not actor.has_role(*roles):
+        names = " / ".join(str(Role(role).label) for role in roles)
+        narrowed = actor.token_team is not None and actor.roles & set(roles)
+        words = _("This needs the role %(roles)s; this token is for one team only.")
+        words = words if narrowed else _("This needs the role %(roles)s.")
+        raise PermissionDenied(words % {"roles": names})
+    raise PermissionDenied(scope_missing(scope))
+
+
+def scope_missing(scope: str) -> str:
+    """Return the sentence of a refusal for want of a scope of the token."""
+    return _("This needs a token with the scope %(scope)s.") % {"scope": scope}
 
 
 def demand_visible(allowed: bool) -> None:
@@ -294,7 +338,9 @@ class HasScope(BasePermission):
             self.message = _("Your role demands a second factor: prove or set one up first.")
         if actor.user is None:
             return False
-        return actor.has_scope(_scope_for(str(request.method), getattr(view, "scopes", {})))
+        scope = _scope_for(str(request.method), getattr(view, "scopes", {}))
+        self.message = scope_missing(scope)  # DRF says it where this answers no
+        return actor.has_scope(scope)
 
 
 def _scope_for(method: str, scopes: Mapping[str, str]) -> str:

@@ -27,11 +27,12 @@ from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
+from gpuplatform.common.rest_shapes import ROW, page_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues import descriptions, selectors
-from queues.access import Actor, HasScope, actor_of, demand, demand_visible
+from queues.access import Actor, HasScope, actor_of, demand, demand_visible, insist
 from queues.bodies import read_cluster_queue, read_cohort, read_flavor, read_topology
 from queues.choices import Fairness
 from queues.manifests.export import manifest_of, versioned
@@ -67,6 +68,9 @@ class Keeper(Generic[Row]):
     save: Callable[..., Row]
 
 
+# Answers of writers; those of a dry run are 200.
+SAVED = {200: OpenApiTypes.OBJECT, 201: OpenApiTypes.OBJECT}
+DELETED = {200: OpenApiTypes.OBJECT, 204: None}
 FILE_CHUNK = 500  # rows read at once for a file
 # People leave the quotation marks out; nothing else can be meant.
 _ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
@@ -110,7 +114,7 @@ class _List(_Rows[Row]):
     parameters = {"GET": PAGES}
     renderer_classes = (JSONRenderer, CSVRenderer, YAMLRenderer)
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=LISTS)
+    @extend_schema(responses={200: page_of(ROW)}, parameters=LISTS)
     def get(self, request: Request) -> HttpResponseBase:
         """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()
@@ -128,6 +132,7 @@ class _List(_Rows[Row]):
 class _Detail(_Rows[Row]):
     renderer_classes = (JSONRenderer, YAMLRenderer)
     parameters = {"PUT": ("dry_run", "reason"), "DELETE": ("dry_run", "reason")}
+    versioned = ("PUT", "DELETE")
 
     @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, **names: str) -> HttpResponseBase:
@@ -174,7 +179,7 @@ class _Detail(_Rows[Row]):
         actor, only_asked = actor_of(request), is_dry_run(request)
         found = self.rows(actor).filter(name=name).first()
         demand_visible(found is not None)
-        demand(actor.may_edit_quota)
+        insist(actor, "may_edit_quota")
         seen, reason = seen_version(request, actor, found), given_reason(request)
         with transaction.atomic():
             delete(name, actor=actor.user, if_version=seen, reason=reason)
@@ -189,7 +194,7 @@ class _Detail(_Rows[Row]):
         return []
 
 
-def seen_version(request: Request, actor: Actor, found: Versioned | None) -> int | None:
+def seen_version(request: Request, actor: Actor, found: object | None) -> int | None:
     """Return what If-Match says; ``*`` (whatever it is) is for admins; none creates."""
     given = request.headers.get("If-Match", "").strip()
     if given == "*" and actor.is_admin and found is not None:
@@ -253,14 +258,14 @@ class CohortDetail(_Cohorts, _Detail[Cohort]):
 
     @extend_schema(
         request=CohortSerializer,
-        responses={200: OpenApiTypes.OBJECT},
+        responses=SAVED,
         parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the cohort be what the body says."""
         return self.write(request, name, Keeper(read_cohort, save_cohort))
 
-    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    @extend_schema(responses=DELETED, parameters=[DRY_RUN, REASON])
     def delete(self, request: Request, name: str) -> Response:
         """Delete the cohort; refused while something needs it."""
         return self.remove(request, name, delete_cohort)
@@ -289,14 +294,14 @@ class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
 
     @extend_schema(
         request=ClusterQueueSerializer,
-        responses={200: OpenApiTypes.OBJECT},
+        responses=SAVED,
         parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
         return self.write(request, name, Keeper(read_cluster_queue, save_cluster_queue))
 
-    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    @extend_schema(responses=DELETED, parameters=[DRY_RUN, REASON])
     def delete(self, request: Request, name: str) -> Response:
         """Delete the queue; refused while something needs it."""
         return self.remove(request, name, delete_cluster_queue)
@@ -345,14 +350,14 @@ class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
 
     @extend_schema(
         request=FlavorSerializer,
-        responses={200: OpenApiTypes.OBJECT},
+        responses=SAVED,
         parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the flavor be what the body says."""
         return self.write(request, name, Keeper(read_flavor, save_flavor))
 
-    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    @extend_schema(responses=DELETED, parameters=[DRY_RUN, REASON])
     def delete(self, request: Request, name: str) -> Response:
         """Delete the flavor; refused while something needs it."""
         return self.remove(request, name, delete_flavor)
@@ -377,14 +382,14 @@ class TopologyDetail(_Topologies, _Detail[Topology]):
 
     @extend_schema(
         request=TopologySerializer,
-        responses={200: OpenApiTypes.OBJECT},
+        responses=SAVED,
         parameters=[DRY_RUN, REASON],
     )
     def put(self, request: Request, name: str) -> Response:
         """Make the topology be what the body says."""
         return self.write(request, name, Keeper(read_topology, save_topology))
 
-    @extend_schema(responses={204: None}, parameters=[DRY_RUN, REASON])
+    @extend_schema(responses=DELETED, parameters=[DRY_RUN, REASON])
     def delete(self, request: Request, name: str) -> Response:
         """Delete the topology; refused while something needs it."""
         return self.remove(request, name, delete_topology)

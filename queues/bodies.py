@@ -190,11 +190,17 @@ def _read(kind: str, name: str, body: Any, read: Callable[[Fields], Spec]) -> Sp
     return spec
 
 
+def no_such_field(finding: Diagnostic) -> Problem:
+    """Return an UNKNOWN_FIELD as something to correct: what REST does not know it refuses."""
+    numbers = {"path": finding.path[:ECHOED], "nearest": finding.numbers.get("nearest", "")}
+    words = _("There is no field {path} here.")
+    if numbers["nearest"]:
+        words = _("There is no field {path} here; did you mean {nearest}?")
+    return Problem(finding.path, finding.code, words.format(**numbers), finding.numbers)
+
+
 def _problem(finding: Diagnostic) -> Problem:
-    if finding.code != "UNKNOWN_FIELD":
-        return finding.as_problem()
-    words = _("There is no field {path} here.").format(path=finding.path[:ECHOED])
-    return Problem(finding.path, finding.code, words, finding.numbers)
+    return no_such_field(finding) if finding.code == "UNKNOWN_FIELD" else finding.as_problem()
 
 
 def _need(fields: Fields, *keys: str) -> None:

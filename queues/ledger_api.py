@@ -4,7 +4,6 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.generics import ListAPIView
@@ -16,6 +15,7 @@ from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst
+from gpuplatform.common.rest_shapes import ROW, results_of
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues import descriptions, pages
 from queues.access import HasScope, actor_of, demand, visible_audit
@@ -90,7 +90,7 @@ class TokenRowSerializer(serializers.ModelSerializer[ApiToken]):
     """A token of one's own; its secret was shown once."""
 
     key = serializers.CharField(source="token_key")
-    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
+    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True, allow_null=True)
     created_at = serializers.DateTimeField(source="created")
     expires_at = serializers.DateTimeField(source="expiry", allow_null=True)
 
@@ -99,12 +99,18 @@ class TokenRowSerializer(serializers.ModelSerializer[ApiToken]):
         fields = ("key", "name", "scopes", "team", "created_at", "expires_at", "last_used_at")
 
 
+class TokenRowsSerializer(serializers.Serializer[Any]):
+    """All tokens of one's own."""
+
+    results = TokenRowSerializer(many=True)
+
+
 class TokensView(CheckedView):
     """``/api/v1/tokens/``: one's own tokens; they are made on the account page."""
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="tokens_list", responses=TokenRowSerializer(many=True))
+    @extend_schema(operation_id="tokens_list", responses=TokenRowsSerializer)
     def get(self, request: Request) -> Response:
         """Return the tokens, newest first, the expired ones too."""
         rows = ApiToken.objects.filter(user=actor_of(request).user).select_related("team")
@@ -117,9 +123,7 @@ class PriorityClassesView(CheckedView):
     permission_classes = (HasScope,)
     renderer_classes = (JSONRenderer, YAMLRenderer)
 
-    @extend_schema(
-        operation_id="workload_priority_classes_list", responses={200: OpenApiTypes.OBJECT}
-    )
+    @extend_schema(operation_id="workload_priority_classes_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> HttpResponseBase:
         """Return the classes, the highest first."""
         rows = PriorityClass.objects.filter(kind=PriorityKind.WORKLOAD).order_by("-value", "name")

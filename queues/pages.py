@@ -11,7 +11,8 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Count, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from allauth.socialaccount.models import SocialAccount
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext
 
@@ -141,6 +142,8 @@ def person_rows(text: str = "") -> QuerySet[User]:
         "platform_roles",
         Prefetch("memberships", Membership.objects.select_related("team").order_by("team__name")),
     ).order_by("username")
+    links = SocialAccount.objects.filter(user=OuterRef("pk"))
+    people = people.annotate(is_linked=Exists(links))
     if not text:
         return people
     columns = ("username", "first_name", "last_name", "email")

@@ -25,6 +25,7 @@ from queues.editors import CONFLICT, REFUSED, form_page
 from queues.forms.cell_files import COLUMNS, CellFile, CellFileForm, cell_rows, read_cells
 from queues.forms.cells import MOST_ROWS, SeenRows, filled
 from queues.forms.edits import REASON_HELP, REASON_LENGTH
+from queues.forms.filling import FillForm, fill
 from queues.models import ClusterQueue, Cohort, FlavorQuota, Team
 from queues.services.cells import save_cells
 from queues.specs import CellSpec, CellsSpec
@@ -63,6 +64,8 @@ def quotas_edit(request: HttpRequest) -> HttpResponse:
         return _show(request, SeenRows(_specs(rows[:MOST_ROWS])), kept, left_out=rows.count())
     if request.FILES or "upload" in request.POST:
         return _take_file(request, kept)
+    if "fill" in request.POST:
+        return _fill(request, kept)
     return _save(request, kept)
 
 
@@ -93,6 +96,21 @@ def _save(request: HttpRequest, kept: Mapping[str, str]) -> HttpResponse:
     for diagnostic in found:
         messages.warning(request, f"{diagnostic.sentence} {diagnostic.next_step}".strip())
     return redirect(f"{reverse('quotas-edit')}?{request.GET.urlencode()}".rstrip("?"))
+
+
+def _fill(request: HttpRequest, kept: Mapping[str, str]) -> HttpResponse:
+    """Put one amount into the selected cells of the table; nothing is saved."""
+    cells, data = _sent(request.POST), request.POST.copy()
+    try:
+        amounts = fill(cells, request.POST, request.POST.getlist("pick"))
+    except Rejected as error:
+        problems = [_line(one, "id_fill-amount") for one in error.problems]
+        return _show(request, SeenRows(cells, data), kept, REFUSED, problems=problems)
+    for name, text in amounts.items():
+        data[name] = text
+    table = SeenRows(cells, data)
+    table.is_valid()
+    return _show(request, table, kept, filled=True)
 
 
 def _mistakes(table: SeenRows) -> list[dict[str, str]]:
@@ -191,6 +209,8 @@ def _show(
         "reason": reason or ReasonForm(initial={"reason": request.POST.get("reason", "")}),
         "versions": {name: sent.get(f"version|{name}") or version for name, version in rows},
         "file": CellFileForm(),
+        "fill": FillForm(request.POST if "fill" in request.POST else None),
+        "picked": request.POST.getlist("pick"),
         "kept": kept,
         "left_out": max(0, left_out - MOST_ROWS),
         "cohorts": Cohort.objects.order_by("name").values_list("name", flat=True),

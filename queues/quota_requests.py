@@ -19,7 +19,7 @@ from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.days import DayField
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Problem, Rejected
-from queues.access import Actor, actor_of, demand, require, visible
+from queues.access import LEADERS, Actor, actor_of, demand, insist, require, visible
 from queues.editors import REFUSED, form_page
 from queues.forms.cells import MOST_ROWS, CellRows
 from queues.models import ClusterQueue, FlavorQuota, QuotaRequest, Team, User
@@ -174,7 +174,7 @@ def request_decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Check what a request means, approve it, or decline it."""
     actor = actor_of(request)
     row = _row(actor, pk)
-    demand(actor.may_edit_quota)
+    insist(actor, "may_edit_quota")
     assert isinstance(actor.user, User), "require() let somebody in"
     form = DecideForm(row, request.POST)
     if not form.is_valid():
@@ -203,7 +203,7 @@ def request_withdraw(request: HttpRequest, pk: int) -> HttpResponse:
     """Withdraw an open request of one's team."""
     actor = actor_of(request)
     row = _row(actor, pk)
-    demand(actor.may_edit_quota or actor.leads(row.team_id))
+    demand(actor.may_edit_quota or actor.leads(row.team_id), LEADERS)
     assert isinstance(actor.user, User), "require() let somebody in"
     try:
         requests.withdraw(row, actor=actor.user)

@@ -20,6 +20,7 @@ from queues.access import SECOND_FACTOR, actor_of
 from queues.models import User
 from queues.patience import answer
 from queues.sign_in import record_own
+from queues.sign_in.forms import CodeAgainForm, CodeForm, PasswordAgainForm
 
 REFUSED = 422
 TOTP, CODES = Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES
@@ -40,7 +41,6 @@ def factor_page(request: HttpRequest) -> HttpResponse:
         "app": found.get(TOTP),
         "codes_left": len(codes.wrap().get_unused_codes()) if codes else 0,
         "lacking": actor_of(request).lacks_factor,
-        "proved": bool(request.session.get(SECOND_FACTOR)),
         "next": asked_for if is_ours else "",
     }
     return render(request, "queues/second_factor.html", context)
@@ -57,13 +57,19 @@ class _Refusing:
 class CodePage(_Refusing, AuthenticateView):  # type: ignore[misc]  # allauth is untyped
     """The second step of a sign-in."""
 
+    form_class = CodeForm
+
 
 class CodeAgain(_Refusing, AllauthCodeAgain):  # type: ignore[misc]
     """Ask for a code once more."""
 
+    form_class = CodeAgainForm
+
 
 class PasswordAgain(_Refusing, ReauthenticateView):  # type: ignore[misc]
     """Ask for the password once more."""
+
+    form_class = PasswordAgainForm
 
 
 class SetUp(_Refusing, ActivateTOTPView):  # type: ignore[misc]
@@ -74,7 +80,7 @@ class SetUp(_Refusing, ActivateTOTPView):  # type: ignore[misc]
         """Keep it, with recovery codes."""
         response: HttpResponse = super().form_valid(form)
         record_own(self.request, "second_factor.added", TOTP)
-        self.request.session[SECOND_FACTOR] = True
+        self.request.session[SECOND_FACTOR] = self.request.user.pk
         return response
 
 

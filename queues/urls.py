@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from queues import account, editors, people, quota_edits, quota_requests, second_factor, views
+from queues import (
+    account,
+    editors,
+    groups,
+    people,
+    quota_edits,
+    quota_requests,
+    second_factor,
+    views,
+)
 
 urlpatterns = [
     path("queues/new/", editors.queue_edit, name="queue-new"),
@@ -34,6 +43,8 @@ urlpatterns = [
     path("quotas/", quota_edits.quotas_edit, name="quotas-edit"),
     path("people/", people.people_page, name="people"),
     path("people/new/", people.person_new, name="person-new"),
+    path("people/groups/", groups.groups_page, name="groups"),
+    path("people/groups/remove/", groups.group_remove, name="group-remove"),
     path("people/<name:username>/edit/", people.person_edit, name="person-edit"),
     path("people/<name:username>/password/", people.person_password, name="person-password"),
     path("people/<name:username>/second-factor/", people.person_factor, name="person-factor"),

@@ -13,7 +13,7 @@ from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import Viewer, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues import pages
-from queues.access import Actor, actor_of, demand, require, visible, visible_audit
+from queues.access import LEADERS, Actor, actor_of, demand, require, visible, visible_audit
 from queues.choices import Role
 from queues.forms import LocalQueueForm, MemberForm, NamespaceForm, add_problems
 from queues.models import Team
@@ -112,7 +112,7 @@ def _local_queue_form(page: pages.TeamPage, data: Any = None) -> LocalQueueForm:
 def team_member(request: HttpRequest, name: str) -> HttpResponse:
     """Give somebody a role in a team, or take it away."""
     actor, team = actor_of(request), _visible_team(request, name)
-    demand(actor.may_edit_quota or actor.leads(team.pk))
+    demand(actor.may_edit_quota or actor.leads(team.pk), LEADERS)
     form = MemberForm(request.POST)
     if not form.is_valid():
         return _show_team(request, team, 422, member_form=form)

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.parsers import StrictJSONParser
-from queues.access import Actor, HasScope, actor_of, demand
+from queues.access import Actor, HasScope, actor_of, demand, insist
 from queues.models import User
 from scheduling.agent_body import read_batch, read_hello
 from scheduling.agent_examples import DESIRED, HELLO, HELLO_ANSWER, RECEIPT, REPORTS
@@ -44,7 +44,7 @@ class AgentDoor(CheckedView):
     def driver(self, request: Request) -> User:
         """Return who drives machines; 403 for everybody else."""
         actor = actor_of(request)
-        demand(actor.may_drive)
+        insist(actor, "may_drive")
         assert actor.user is not None
         return actor.user
 
@@ -101,8 +101,8 @@ class AgentDesiredView(AgentDoor):
     """``GET /api/v1/agent/<name>/desired/``: what should run on its nodes."""
 
     scopes = {"GET": "cluster:agent"}
-    # Of every method: who asks by a wrong one is told that, and nothing about parameters.
-    parameters = dict.fromkeys(("GET", "POST", "PUT", "PATCH", "DELETE"), ("epoch",))
+    parameters = {"GET": ("epoch",)}
+    refusals = {"GET": (HTTPStatus.CONFLICT,)}  # another process drives them now
 
     @extend_schema(
         operation_id="agent_desired",
@@ -155,7 +155,7 @@ class AgentView(CheckedView):
     def delete(self, request: Request, name: str) -> Response:
         """Forget it: its nodes stay, not ready, and are free for another agent."""
         actor = actor_of(request)
-        demand(actor.may_operate)
+        insist(actor, "may_operate")
         assert actor.user is not None
         forget_agent(name, actor=actor.user)
         return Response(status=HTTPStatus.NO_CONTENT)

@@ -1,14 +1,13 @@
 """REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from http import HTTPStatus
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 import django_filters
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -26,13 +25,14 @@ from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.lists import PARAMETERS as LISTS
-from gpuplatform.common.lists import CSVRenderer, chosen_ordering, csv_answer, wants_csv
+from gpuplatform.common.lists import CSVRenderer, batched, chosen_ordering, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
+from gpuplatform.common.rest_shapes import ROW, results_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
-from queues.access import Actor, HasScope, actor_of, demand, visible
+from queues.access import SUBMITTERS, Actor, HasScope, actor_of, demand, insist, visible
 from queues.services.writing import refuse
 from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
@@ -73,7 +73,6 @@ from scheduling.switching import change
 from scheduling.workload_body import read_change, read_node_change, read_workload
 
 CHUNK = 500  # rows read at once for a file
-Row = TypeVar("Row")
 
 
 class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
@@ -130,17 +129,10 @@ class _AsFile(CheckedView):
             return yaml_answer(request, self.manifests(rows))
         found = (
             shown
-            for chunk in batched(rows.iterator(chunk_size=CHUNK))
+            for chunk in batched(rows.iterator(chunk_size=CHUNK), CHUNK)
             for shown in view.get_serializer(chunk, many=True).data
         )
         return csv_answer(request, request.path.split("/")[-2], found)
-
-
-def batched(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield rows in lists of up to 500."""
-    left = iter(rows)
-    while chunk := list(islice(left, CHUNK)):
-        yield chunk
 
 
 class WorkloadsView(_AsFile, ListAPIView[Workload]):
@@ -160,6 +152,7 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
     filterset_class = WorkloadFilter
     queryset = Workload.objects.select_related("team")
     orderings = ("created_at", "name", "namespace", "priority", "gpus", "status")
+    refusals = {"GET": (HTTPStatus.GONE, HTTPStatus.NOT_IMPLEMENTED)}  # of what is followed
 
     def get_queryset(self) -> QuerySet[Workload]:
         """Return the rows that the actor sees."""
@@ -203,13 +196,15 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
         return (manifest_of(spec, classes) for spec in described(rows))
 
     @extend_schema(
-        request=WorkloadInput, responses={201: WorkloadSerializer}, parameters=[DRY_RUN]
+        request=WorkloadInput,
+        responses={200: OpenApiTypes.OBJECT, 201: WorkloadSerializer},
+        parameters=[DRY_RUN],
     )
     def post(self, request: Request) -> Response:
         """Submit a workload; it is pending until a cycle admits it."""
         dry_run = is_dry_run(request)
         spec, actor = read_workload(request.data), actor_of(request)
-        world = within_rights(spec, load_world(), actor)
+        world = within_rights(spec, load_world(works=dry_run), actor)  # only a forecast asks
         taken = submit_workload(spec, actor=actor.user, dry_run=dry_run, world=world)
         if taken.workload is None:
             warnings = [diagnostic.as_json() for diagnostic in taken.diagnostics]
@@ -217,6 +212,7 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
             answer = {"dry_run": True, "warnings": warnings, "forecast": told}
             return Response(answer, HTTPStatus.OK)
         address = reverse("api-workload", args=[taken.workload.uid])
+        prefetch_related_objects([taken.workload], "pod_sets", "events__other")
         shown = WorkloadSerializer(taken.workload, context={"actor": actor}).data
         return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
 
@@ -242,7 +238,7 @@ class WorkloadView(CheckedView):
     def patch(self, request: Request, uid: UUID) -> Response:
         """Change size, activity or gates of a live workload, or report how far it is."""
         row, actor = self._row(request, uid), actor_of(request)
-        demand(actor.may_submit(row.team_id))
+        demand(actor.may_submit(row.team_id), SUBMITTERS)
         asked = read_change(request.data)
         number = None if asked.priority == row.priority else asked.priority
         refuse([found.as_problem() for found in check_number(number, actor)])
@@ -254,7 +250,7 @@ class WorkloadView(CheckedView):
     def delete(self, request: Request, uid: UUID) -> Response:
         """Cancel the workload."""
         row, actor = self._row(request, uid), actor_of(request)
-        demand(actor.may_submit(row.team_id))
+        demand(actor.may_submit(row.team_id), SUBMITTERS)
         cancel_workload(row.uid, actor=actor.user, reason=given_reason(request))
         return Response(status=HTTPStatus.NO_CONTENT)
 
@@ -264,7 +260,6 @@ class WorkloadView(CheckedView):
         return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
 
 
-@extend_schema(responses=NodeSerializer(many=True))
 class NodesView(_AsFile, ListAPIView[Node]):
     """``/api/v1/nodes/``: machines; everybody who is signed in sees them."""
 
@@ -278,8 +273,10 @@ class NodesView(_AsFile, ListAPIView[Node]):
 
     def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
         """Return DRF's serializer of a page, told who holds what on its machines."""
-        names = [row.name for row in args[0]] if args else []
-        return super().get_serializer(*args, **kwargs, context=_use_of(self.request, names))
+        if args:
+            names = [row.name for row in args[0]]
+            kwargs["context"] = _use_of(self.request, names)
+        return super().get_serializer(*args, **kwargs)
 
     @extend_schema(parameters=LISTS)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a file is no Response
@@ -316,7 +313,7 @@ class NodeView(CheckedView):
     )
     def patch(self, request: Request, name: str) -> Response:
         """Keep new pods off the machine, or let them on again; say what that means."""
-        demand(actor_of(request).may_operate)
+        insist(actor_of(request), "may_operate")
         row, asked = self._row(name), read_node_change(request.data)
         changed = replace(describe_node(row), schedulable=asked.schedulable)
         spec = NodeDrain(name) if asked.drain else changed
@@ -333,7 +330,7 @@ class NodeView(CheckedView):
     @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN])
     def delete(self, request: Request, name: str) -> Response:
         """Forget the machine; what stands on it is evicted. Say what that means."""
-        demand(actor_of(request).may_operate)
+        insist(actor_of(request), "may_operate")
         self._row(name)
 
         def act() -> None:
@@ -362,7 +359,7 @@ class AlertsView(CheckedView):
     permission_classes = (HasScope,)
     parameters = {"GET": ("cleared",)}
 
-    @extend_schema(operation_id="alerts_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="alerts_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> Response:
         """Return the alerts that stand; one that names queues is for who sees them all.
 
@@ -381,7 +378,7 @@ class AvailabilityView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="availability_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="availability_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> Response:
         """Return what each visible queue has, holds and could take now, of its own and by loan."""
         return Response({"results": read_availability(actor_of(request))})
@@ -392,7 +389,7 @@ class FragmentsView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="fragments_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="fragments_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> Response:
         """Return what is free, usable and stranded, and the largest gangs that fit now."""
         del request  # what is free is everybody's

@@ -1,7 +1,6 @@
 """REST of fair sharing."""
 
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -9,6 +8,7 @@ from rest_framework.response import Response
 
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import ROW, results_of
 from queues.access import HasScope, actor_of
 from scheduling.selectors.fair_share import fair_cells, fair_trees
 
@@ -20,7 +20,7 @@ class FairShareView(CheckedView):
     renderer_classes = (JSONRenderer, CSVRenderer)
     parameters = {"GET": ("fields",)}
 
-    @extend_schema(operation_id="fair_share_list", responses={200: OpenApiTypes.OBJECT})
+    @extend_schema(operation_id="fair_share_list", responses={200: results_of(ROW)})
     def get(self, request: Request) -> HttpResponse:
         """Return every visible sister with the figures that decide, in the order of turns."""
         rows = list(fair_cells(fair_trees(actor_of(request))))

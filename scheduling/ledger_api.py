@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -12,6 +11,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst, truth
+from gpuplatform.common.rest_shapes import ROW, page_of
 from queues.access import HasScope, actor_of
 from scheduling.selectors.evictions import as_evictions, eviction_cells, eviction_rows
 from scheduling.selectors.loans import as_loans, loan_cells, loan_rows
@@ -36,7 +36,7 @@ class LedgerView(CheckedView):
 
     @extend_schema(
         operation_id="ledger_list",
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: page_of(ROW)},
         parameters=[
             *LISTS,
             *(OpenApiParameter(name, str) for name in FILTERS),
@@ -74,7 +74,7 @@ class EvictionsView(CheckedView):
 
     @extend_schema(
         operation_id="evictions_list",
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: page_of(ROW)},
         parameters=[*LISTS, *(OpenApiParameter(name, str) for name in EVICTION_FILTERS)],
     )
     def get(self, request: Request) -> HttpResponseBase:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
-from queues.access import HasScope, actor_of, demand, visible
+from queues.access import SUBMITTERS, HasScope, actor_of, demand, insist, visible
 from queues.api import seen_version
 from queues.manifests.export import versioned
 from scheduling.checking import delete_check, describe_check, save_check
@@ -21,6 +21,7 @@ from scheduling.inputs import CheckAnswerInput, CheckpointInput
 from scheduling.manifests.export import manifest_of
 from scheduling.models import AdmissionCheck, Workload
 from scheduling.serializers import (
+    AdmissionCheckInput,
     AdmissionCheckSerializer,
     CheckStateSerializer,
     WorkloadSerializer,
@@ -41,7 +42,7 @@ class CheckpointView(CheckedView):
         """Note a checkpoint; without an instant, that one was just made."""
         actor = actor_of(request)
         row = get_object_or_404(visible(Workload.objects.all(), actor), uid=uid)
-        demand(actor.may_submit(row.team_id))
+        demand(actor.may_submit(row.team_id), SUBMITTERS)
         saved = report_checkpoint(uid, read_checkpoint(request.data), actor=actor.user)
         return Response(WorkloadSerializer(saved, context={"actor": actor}).data)
 
@@ -58,7 +59,7 @@ class WorkloadCheckView(CheckedView):
         """Agree, reject, or ask to try again later; for platform admins."""
         actor = actor_of(request)
         get_object_or_404(visible(Workload.objects.all(), actor), uid=uid)
-        demand(actor.may_operate)
+        insist(actor, "may_operate")
         verdict, message, later = read_answer(request.data)
         state = answer_check(
             uid, name, verdict, actor=actor.user, message=message, retry_after_s=later
@@ -66,7 +67,6 @@ class WorkloadCheckView(CheckedView):
         return Response(CheckStateSerializer(state).data)
 
 
-@extend_schema(responses=AdmissionCheckSerializer(many=True))
 class AdmissionChecksView(CheckedView, ListAPIView[AdmissionCheck]):
     """``/api/v1/admission-checks/``: what work has to pass beside quota and nodes."""
 
@@ -81,7 +81,7 @@ class AdmissionChecksView(CheckedView, ListAPIView[AdmissionCheck]):
         self, request: Request, *args: object, **kwargs: object
     ) -> HttpResponseBase:
         """Return one page, by name; for those who see the queues of all teams."""
-        demand(actor_of(request).sees_everything)
+        insist(actor_of(request), "sees_everything")
         if wants_yaml(request):
             rows = self.get_queryset().order_by("name")
             return yaml_answer(request, (manifest_of(describe_check(row)) for row in rows))
@@ -95,22 +95,26 @@ class AdmissionCheckView(CheckedView):
     renderer_classes = (JSONRenderer, YAMLRenderer)
     permission_classes = (HasScope,)
     scopes = {"PUT": "quota:write", "DELETE": "quota:write"}
+    versioned = ("PUT", "DELETE")
 
     @extend_schema(responses=AdmissionCheckSerializer)
     def get(self, request: Request, name: str) -> HttpResponseBase:
         """Return the check."""
-        demand(actor_of(request).sees_everything)
+        insist(actor_of(request), "sees_everything")
         row = get_object_or_404(AdmissionCheck.objects.all(), name=name)
         if wants_yaml(request):
             return yaml_answer(request, [versioned(manifest_of(describe_check(row)), row.version)])
         answer = AdmissionCheckSerializer(row).data
         return Response(answer, headers={"ETag": f'"v{row.version}"'})
 
-    @extend_schema(request=AdmissionCheckSerializer, responses=AdmissionCheckSerializer)
+    @extend_schema(
+        request=AdmissionCheckInput,
+        responses={200: AdmissionCheckSerializer, 201: AdmissionCheckSerializer},
+    )
     def put(self, request: Request, name: str) -> Response:
         """Create or change the check."""
         actor = actor_of(request)
-        demand(actor.may_edit_quota)
+        insist(actor, "may_edit_quota")
         found = AdmissionCheck.objects.filter(name=name).first()
         seen = seen_version(request, actor, found)
         row = save_check(read_check(request.data, name), actor=actor.user, if_version=seen)
@@ -122,7 +126,7 @@ class AdmissionCheckView(CheckedView):
     def delete(self, request: Request, name: str) -> Response:
         """Delete the check."""
         actor = actor_of(request)
-        demand(actor.may_edit_quota)
+        insist(actor, "may_edit_quota")
         found = get_object_or_404(AdmissionCheck.objects.all(), name=name)
         seen = seen_version(request, actor, found)
         delete_check(name, actor=actor.user, if_version=seen)

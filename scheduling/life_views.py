@@ -16,7 +16,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import actor_of, demand, require
+from queues.access import SUBMITTERS, actor_of, demand, insist, require
 from queues.forms import add_problems
 from scheduling import switching
 from scheduling.checking import delete_check, save_check
@@ -53,7 +53,7 @@ def _own(request: HttpRequest, uid: UUID) -> Workload:
     row = workloads.workload_rows(actor).filter(uid=uid).first()
     if row is None:
         raise Http404
-    demand(actor.may_submit(row.team_id))
+    demand(actor.may_submit(row.team_id), SUBMITTERS)
     return row
 
 
@@ -99,7 +99,7 @@ def workload_check(request: HttpRequest, uid: UUID, name: str) -> HttpResponse:
     actor = actor_of(request)
     if not workloads.workload_rows(actor).filter(uid=uid).exists():
         raise Http404
-    demand(actor.may_operate)
+    insist(actor, "may_operate")
     state, message = request.POST.get("state", ""), request.POST.get("message", "").strip()
     if state not in set(CheckVerdict) - {CheckVerdict.PENDING}:
         raise Http404

@@ -64,10 +64,13 @@ def load_snapshot(now: datetime | None = None) -> Snapshot:
     return load(now).snapshot
 
 
-def load_platform(now: datetime | None = None) -> Snapshot:
-    """Return hardware and promises as they stand in the tables, without work and memory."""
+def load_platform(now: datetime | None = None, doors: Doors | None = None) -> Snapshot:
+    """Return hardware and promises as they stand in the tables, without work and memory.
+
+    ``doors``: where they were read already.
+    """
     nodes = {row.name: row for row in rows.Node.objects.all()}
-    return _platform(now or clock.now(), load_doors(), nodes)
+    return _platform(now or clock.now(), doors or load_doors(), nodes)
 
 
 def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:

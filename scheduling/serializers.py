@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import clock, reasons
+from gpuplatform.common.rest_shapes import ROW_OR_NONE, ROWS
 from scheduling.counters import SOURCES
 from scheduling.models import (
     AdmissionCheck,
@@ -92,6 +93,17 @@ class AdmissionCheckSerializer(serializers.ModelSerializer[AdmissionCheck]):
         read_only_fields = ("version",)
 
 
+class AdmissionCheckInput(serializers.Serializer[AdmissionCheck]):
+    """An admission check as it is written; a name in the body is that of the address."""
+
+    name = serializers.CharField(max_length=253, required=False)
+    kind = serializers.CharField(max_length=32)
+    queues = serializers.ListField(child=serializers.CharField(), required=False)
+    parameters = serializers.DictField(required=False)
+    description = serializers.CharField(max_length=500, required=False, allow_blank=True)
+    version = serializers.IntegerField(required=False, help_text="It is that of If-Match.")
+
+
 class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
     """One line of a workload's story; ``other`` is null where the reader may not see it."""
 
@@ -113,7 +125,7 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
     """A workload in a list."""
 
     queue = serializers.CharField(source="queue_name")
-    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
+    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True, allow_null=True)
     blockers = serializers.SerializerMethodField()
     waiting_since = serializers.DateTimeField(source="waits_since", read_only=True)
 
@@ -145,7 +157,7 @@ class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
             "version",
         )
 
-    @extend_schema_field(OpenApiTypes.OBJECT)
+    @extend_schema_field(ROWS)
     def get_blockers(self, row: Workload) -> list[dict[str, Any]]:
         """Return why it waits, each with its sentence; what others have is an amount."""
         # ``context["actor"]`` is the reader; a list passes one ``Discretion`` for all its rows.
@@ -176,7 +188,9 @@ class WorkloadSerializer(WorkloadRowSerializer):
     pods = serializers.SerializerMethodField()
     reservation = serializers.SerializerMethodField()
     termination_grace_s = serializers.IntegerField(source="grace_s", read_only=True)
-    ttl_after_finished_s = serializers.IntegerField(source="ttl_s", read_only=True)
+    ttl_after_finished_s = serializers.IntegerField(
+        source="ttl_s", read_only=True, allow_null=True
+    )
     admission_gates = serializers.ListField(
         source="gates", child=serializers.CharField(), read_only=True
     )
@@ -223,7 +237,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "events",
         )
 
-    @extend_schema_field(OpenApiTypes.OBJECT)
+    @extend_schema_field(ROW_OR_NONE)
     def get_growth(self, row: Workload) -> dict[str, Any] | None:
         """Return since when a running one asks for more pods, and why it waits for them.
 
@@ -241,13 +255,13 @@ class WorkloadSerializer(WorkloadRowSerializer):
         standing = pods_held(row).total()
         return {"wanted": wanted, "standing": standing, "minimum": least_pods(row)}
 
-    @extend_schema_field(OpenApiTypes.OBJECT)
+    @extend_schema_field(ROW_OR_NONE)
     def get_reservation(self, row: Workload) -> dict[str, Any] | None:
         """Return what is reserved for a waiting gang: when it starts, where, what it costs."""
         actor = self.context.get("actor")
         return as_fields(reservation_of(row, actor)) if actor else None
 
-    @extend_schema_field(OpenApiTypes.OBJECT)
+    @extend_schema_field(ROW_OR_NONE)
     def get_inactive(self, row: Workload) -> dict[str, str] | None:
         """Return why it is not tried any more, by which check, in which words, by whom."""
         found = why_inactive(row)

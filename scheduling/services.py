@@ -63,11 +63,11 @@ def load_world(*, works: bool = True) -> World:
 
     No rule looks at other work; without ``works`` it is not read.
     """
-    rows = list(PriorityClass.objects.all())
+    doors, rows = load_doors(), list(PriorityClass.objects.all())
     defaults = [r.value for r in rows if r.global_default and r.kind == PriorityKind.POD]
     return World(
-        snapshot=load_snapshot() if works else load_platform(),
-        doors=load_doors(),
+        snapshot=load_snapshot() if works else load_platform(doors=doors),
+        doors=doors,
         priorities={(row.kind, row.name): row.value for row in rows},
         default_priority=min(defaults, default=0),
     )
@@ -177,7 +177,7 @@ def submit_workload(
     Raises:
         Refused: all reasons with numbers; code ``name_taken`` where a live one has the name.
     """
-    world = world or load_world()
+    world = world or load_world(works=False)
     found = judged(spec, world, known)
     with transaction.atomic():
         _refuse_taken(spec, found)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from scheduling import life_views, live, machines, views
+from scheduling import life_views, live, machines, many_views, views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -13,6 +13,7 @@ urlpatterns = [
     path("queues/<name:name>/", views.queue_page, name="queue"),
     path("cohorts/<name:name>/", views.cohort_page, name="cohort"),
     path("workloads/", views.workloads_page, name="workloads"),
+    path("workloads/act/", many_views.workloads_act, name="workloads-act"),
     path("workloads/<uuid:uid>/", views.workload_page, name="workload"),
     path("workloads/<uuid:uid>/cancel/", views.workload_cancel, name="workload-cancel"),
     path("workloads/<uuid:uid>/active/", life_views.workload_active, name="workload-active"),

@@ -17,9 +17,10 @@ from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, extra_tiles, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import actor_of, demand, require, visible
+from queues.access import SUBMITTERS, actor_of, demand, require, visible
 from queues.models import ClusterQueue, Team
 from scheduling import charts, services
+from scheduling.acting import WORDS
 from scheduling.engine.snapshot import FlavorResource
 from scheduling.engine.view import placeable
 from scheduling.forms import AnswerForm, WorkloadFilter
@@ -36,6 +37,7 @@ from scheduling.selectors import (
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
+from scheduling.selectors.line import waiting_sums
 from scheduling.selectors.overview import load_overview
 from scheduling.selectors.pages import Pages
 from scheduling.selectors.promises import standing_alerts
@@ -183,15 +185,18 @@ def workloads_page(request: HttpRequest) -> HttpResponse:
     if wanted_format(request):
         cells = workloads.workload_cells(found.qs.iterator(chunk_size=1_000))
         return rows_response(request, "workloads", workloads.WORKLOAD_COLUMNS, cells)
-    table = WorkloadTable(found.qs, pages=Pages(actor))
+    table = WorkloadTable(found.qs, pages=Pages(actor), may_act=actor.may_submit)
     RequestConfig(request, paginate={"per_page": PER_PAGE}).configure(table)
     context = {
         "table": table,
         "is_filtered": bool(found.told) or found.form.has_changed(),
         "not_understood": found.told,
         "filter": found,
+        "acts": WORDS if actor.is_admin or actor.team_ids else {},
         "actor": actor,
-        "sentence": findings.workloads_sentence(*workloads.state_counts(actor)),
+        "sentence": findings.workloads_sentence(
+            waiting_sums(actor), workloads.active_count(actor)
+        ),
     }
     return render(request, "scheduling/workloads.html", context)
 
@@ -228,7 +233,7 @@ def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
     workload = workloads.workload_rows(actor).filter(uid=uid).first()
     if workload is None:
         raise Http404
-    demand(actor.may_submit(workload.team_id))
+    demand(actor.may_submit(workload.team_id), SUBMITTERS)
     try:
         services.cancel_workload(uid, actor=actor.user)
         messages.success(request, gettext("%(name)s is cancelled.") % {"name": workload.name})

@@ -6,15 +6,14 @@ not known is an error here, because a client's typing mistake must not become a 
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
-
-from django.utils.translation import gettext as _
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.fields import INT32_MAX, Fields, type_of
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.reasons import sentence
+from queues.bodies import no_such_field
 from scheduling.engine.terms import CheckVerdict
 from scheduling.rules import LOCALITIES, check_fields
 from scheduling.specs import (
@@ -114,11 +113,12 @@ def _pod_set_change(row: Fields) -> PodSetChange:
 def instant_of(fields: Fields, key: str) -> datetime | None:
     """Return an instant with its time zone; None where it is absent or reported as wrong."""
     text = fields.text(key)
-    if not text:
+    if not isinstance(fields.raw(key), str):
         return None
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        at = at if at.tzinfo is None else at.astimezone(UTC)  # it may be outside all years
+    except (ValueError, OverflowError):
         at = None
     if at is None or at.tzinfo is None:
         allowed = "2026-06-01T12:00:00Z"
@@ -133,10 +133,7 @@ def _refuses(finding: Diagnostic) -> bool:
 
 def problem_of(finding: Diagnostic) -> Problem:
     """Return a finding as something to correct; what is not known here is an error."""
-    if finding.code == "UNKNOWN_FIELD":
-        words = _("There is no field {path} here.").format(path=finding.path[:80])
-        return Problem(finding.path, finding.code, words, finding.numbers)
-    return finding.as_problem()
+    return no_such_field(finding) if finding.code == "UNKNOWN_FIELD" else finding.as_problem()
 
 
 def _workload(fields: Fields) -> WorkloadSpec:

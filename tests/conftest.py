@@ -190,6 +190,19 @@ def broker_url() -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="session")
+def migrated(
+    postgresql_url: str, broker_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """The name of a migrated PostgreSQL database to copy."""
+    from tests.integration.stack import stack_on  # noqa: PLC0415
+
+    home = tmp_path_factory.mktemp("migrated")
+    with stack_on(postgresql_url, broker_url, home, 0) as made:
+        made.manage("migrate", "--no-input")
+        yield made.database_url.rsplit("/", 1)[1]
+
+
 @pytest.fixture(autouse=True)
 def forgotten_attempts() -> None:
     """Nobody has tried to sign in yet."""

@@ -22,7 +22,7 @@ from gpuplatform.common.figures import figure_response, theme_of
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from gpuplatform.common.templatetags.money import money
-from queues.access import Actor, actor_of, demand, demand_visible, require
+from queues.access import Actor, actor_of, demand_visible, insist, require
 from queues.forms import add_problems
 
 MONTH_COLUMNS = ("period", "status", "currency", "gpu_hours", *words.COLUMNS, "total")
@@ -51,7 +51,7 @@ def bill_month(request: HttpRequest, month: str) -> HttpResponse:
         raise Http404
     scope = "all" if view.is_whole else "own"
     if request.method == "POST":
-        demand(actor.may_price)
+        insist(actor, "may_price")
         demand_visible(bool(view.bills))
         return _choose_policy(request, actor, view)
     if wanted_format(request) == "json":

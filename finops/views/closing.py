@@ -20,7 +20,7 @@ from finops.selectors.summary import SUMMARY_COLUMNS, month_summary, summary_cel
 from finops.views.bills import bill_reader
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import Actor, actor_of, demand, demand_visible, require
+from queues.access import Actor, actor_of, demand_visible, insist, require
 from queues.forms import add_problems
 from queues.models import User
 
@@ -136,7 +136,7 @@ def _closer(request: HttpRequest, month: str) -> User:
     """Return who works on the month: 404 to those who may not see it, 403 to those who look."""
     actor = actor_of(request)
     _board(request, month)
-    demand(actor.may_price)
+    insist(actor, "may_price")
     assert isinstance(actor.user, User), "require() let somebody in"
     return actor.user
 

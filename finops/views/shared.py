@@ -17,7 +17,7 @@ from finops.shared_forms import RulesForm, SharedCostForm
 from gpuplatform.common import clock
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
-from queues.access import actor_of, demand, demand_visible, require
+from queues.access import actor_of, demand_visible, insist, require
 from queues.forms import add_problems
 
 COLUMNS = (
@@ -116,12 +116,13 @@ def month_rules(request: HttpRequest, month: str) -> HttpResponse:
     standing = choosing.choices_of(view.period)
     changes = request.method == "POST"
     if changes:
-        demand(actor.may_price)
-    form = RulesForm(standing, request.POST if changes else None)
+        insist(actor, "may_price")
+    form = RulesForm(standing, view.period.policy_version, request.POST if changes else None)
     if form.is_valid():
         reason = form.cleaned_data["reason"]
         try:
-            choosing.choose(month, form.wanted(), actor.user, reason)
+            seen = form.cleaned_data["seen"]
+            choosing.choose(month, form.wanted(), actor.user, reason, seen)
         except Rejected as refusal:
             add_problems(form, refusal.problems)
         else:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from gettext import gettext as _
 from typing import Annotated, Any
 
@@ -29,9 +30,10 @@ AVAILABLE = (
     Column("LARGEST-GANG", lambda row: _gang(row["largest_gangs"].get("1"))),
 )
 NODES_OF_TREE = (
-    *(column("KIND"), column("NAME"), column("PARENT"), column("NOMINAL", right=True)),
-    *(column("USED", right=True), column("BORROWED", right=True)),
+    *(column("KIND"), column("NAME"), column("PARENT"), column("FLAVOR")),
+    *(column("NOMINAL", right=True), column("USED", right=True), column("BORROWED", right=True)),
 )
+OF_FLAVOR = ("flavor", "nominal", "used", "borrowed")
 
 
 def _gang(by_level: dict[str, int] | None) -> str:
@@ -61,48 +63,91 @@ def avail(
 
 
 def tree(output: Out = Format.TABLE) -> None:
-    """Print cohorts and queues with their GPUs: used of promised."""
+    """Print cohorts and queues with the GPUs of each flavor: used of promised."""
     server = connect()
-    sums: dict[str, dict[str, Any]] = {}
+    own: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in server.get("availability/")["results"]:
         if row["resource"] == GPU:
-            one = sums.setdefault(row["queue"], defaultdict(int))
-            for name in ("nominal", "used", "borrowed"):
-                one[name] += row[name]
-    rows = [
-        {"kind": "cohort", "name": row["name"], "parent": row["parent"]}
+            own[row["queue"]].append({name: row[name] for name in OF_FLAVOR})
+    found = [
+        _Branch("cohort", row["name"], row["parent"], _kept(row))
         for row in server.rows("cohorts/")
     ]
-    rows += [
-        {"kind": "queue", "name": row["name"], "parent": row["cohort"]} | sums.get(row["name"], {})
+    found += [
+        _Branch("queue", row["name"], row["cohort"], own[row["name"]])
         for row in server.rows("cluster-queues/")
     ]
+    lines = list(_walk(found))
     if output is Format.TABLE and is_watched():
-        _drawn(rows)
-    else:
-        show(rows, NODES_OF_TREE, output)
+        _drawn(lines)
+        return
+    step = "  " if output is Format.TABLE else ""
+    rows = [
+        {**one.fields, **cell, "name": step * depth + one.name}
+        for depth, one in lines
+        for cell in one.cells or [{}]
+    ]
+    show(rows, NODES_OF_TREE, output)
 
 
-def _drawn(rows: list[dict[str, Any]]) -> None:
-    names = {row["name"] for row in rows if row["kind"] == "cohort"}
-    below: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        below[row["parent"] if row["parent"] in names else None].append(row)
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A cohort or a queue; ``cells``: the GPUs of each flavor that are promised to itself."""
+
+    kind: str
+    name: str
+    parent: str | None
+    cells: list[dict[str, Any]]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, "parent": self.parent}
+
+
+def _kept(cohort: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what a cohort keeps for all below it, by flavor."""
+    return [
+        {"flavor": flavor["flavor"], "nominal": cell["nominal"]}
+        for group in cohort.get("groups") or []
+        for flavor in group["flavors"]
+        for cell in flavor["quotas"]
+        if cell["resource"] == GPU
+    ]
+
+
+def _walk(found: list[_Branch]) -> Iterator[tuple[int, _Branch]]:
+    """Yield everything with its depth, parents first; what is in a circle stands as a root."""
+    cohorts = {one.name for one in found if one.kind == "cohort"}
+    below: dict[str | None, list[_Branch]] = defaultdict(list)
+    for one in found:
+        below[one.parent if one.parent in cohorts else None].append(one)
+    seen: set[tuple[str, str]] = set()
+    for root in [*below[None], *found]:
+        stack = [(0, root)]
+        while stack:
+            depth, one = stack.pop()
+            if (one.kind, one.name) in seen:
+                continue
+            seen.add((one.kind, one.name))
+            yield depth, one
+            inside = below[one.name] if one.kind == "cohort" else []
+            stack += [(depth + 1, child) for child in reversed(inside)]
+
+
+def _drawn(lines: list[tuple[int, _Branch]]) -> None:
     root = Tree(Text("."))
-    for row in below[None]:
-        _hang(root, row, below)
+    path = [root]
+    for depth, one in lines:
+        branch = path[depth].add(Text("  ".join(_label(one))))
+        path[depth + 1 :] = [branch]
     Console().print(root)
 
 
-def _hang(tree: Tree, row: dict[str, Any], below: dict[str | None, list[dict[str, Any]]]) -> None:
-    branch = tree.add(Text(" ".join(_label(row))))
-    for child in below[row["name"]] if row["kind"] == "cohort" else ():
-        _hang(branch, child, below)
-
-
-def _label(row: dict[str, Any]) -> Iterator[str]:
-    yield row["name"]
-    if "nominal" in row:
-        yield _("{used} of {nominal} GPU").format(**row)
-        if row["borrowed"]:
-            yield _("({borrowed} borrowed)").format(**row)
+def _label(one: _Branch) -> Iterator[str]:
+    yield one.name
+    for cell in one.cells:
+        if one.kind == "cohort":
+            yield _("{flavor}: {nominal} GPU for all below").format(**cell)
+            continue
+        borrowed = _(" ({borrowed} borrowed)").format(**cell) if cell["borrowed"] else ""
+        yield _("{flavor}: {used} of {nominal} GPU").format(**cell) + borrowed

@@ -18,6 +18,7 @@ class Exit(IntEnum):
     THROTTLED = 8
 
 
+OF_NO_FIELD = ("already_finished", "stale")
 OF_STATUS = {
     401: Exit.AUTH,
     403: Exit.AUTH,
@@ -60,7 +61,9 @@ def _of_problem(status: int, body: object, request_id: str) -> Failed:
 
 
 def _line(error: dict[str, object]) -> str:
-    where = f" ({error['pointer']})" if error.get("pointer") else ""
+    # A pointer leads to what is to be corrected in what was sent; nothing is in a conflict.
+    told = error.get("pointer") and error.get("code") not in OF_NO_FIELD
+    where = f" ({error['pointer']})" if told else ""
     return f"{error.get('code')}: {error.get('detail')}{where}"
 
 

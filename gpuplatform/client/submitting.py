@@ -53,7 +53,7 @@ def submit(
         results = answer.json()["results"]
     else:
         results = list(_workloads(server, documents, dry, idempotency_key))
-    _show(results, output)
+    _show(results, output, dry_run=dry_run)
     if wait and not dry_run:
         _wait(server, [uid for one in results for uid in one["workloads"]], timeout)
 
@@ -71,20 +71,33 @@ def _workloads(
             "kind": "Workload",
             "name": f"{document.get('namespace')}/{document.get('name')}",
             "verdict": "accepted",
-            "action": "none" if row.get("dry_run") else "created",
+            "action": "created",
             "workloads": [row["uid"]] if "uid" in row else [],
-            "diagnostics": row["warnings"],
+            "diagnostics": [*row["warnings"], *filter(None, [row.get("forecast")])],
         }
 
 
-def _show(results: list[dict[str, Any]], output: Format) -> None:
+def _show(results: list[dict[str, Any]], output: Format, *, dry_run: bool) -> None:
+    if dry_run:  # nothing is kept, so nothing can be asked for by its uid
+        results = [{**one, "workloads": []} for one in results]
     shown = [{**one, "workloads": ", ".join(one["workloads"])} for one in results]
+    shown = [{**one, "action": _would(one["action"])} for one in shown] if dry_run else shown
     rows = results if output in (Format.JSON, Format.YAML) else shown
     show(rows, COLUMNS, output)
     for one in results:
         say(*told(one["diagnostics"]))
     if refused := [one["name"] for one in results if one["verdict"] == "rejected"]:
         raise Failed(Exit.REJECTED, _("Rejected: {names}.").format(names=", ".join(refused)))
+
+
+def _would(action: str) -> str:
+    """Return what a dry run says instead of what was done."""
+    words = {
+        "created": _("dry run: would be created"),
+        "changed": _("dry run: would be changed"),
+        "unchanged": _("dry run: unchanged"),
+    }
+    return words.get(action, action)
 
 
 def _wait(server: Server, uids: list[str], timeout: int) -> None:

@@ -106,6 +106,12 @@ def _explained(row: dict[str, Any]) -> Iterator[str]:
     yield f"{row['namespace']}/{row['name']}: {row['outcome'] or row['status']}, {size}"
     if row["status"] == "pending":
         yield from _waiting(row)
+    if why := row.get("inactive"):
+        yield f"  {why['code']}: {why['sentence']}"
+        yield from (f"     {why[key]}" for key in ("message", "next_step") if why[key])
+        yield _(
+            "  It will not start by itself: gpuctl reactivate {name} lets it in again."
+        ).format(name=f"{row['namespace']}/{row['name']}")
     for place in row["placements"]:
         yield _("  {pod_set}: {count} on {node}").format(**place)
     for warning in row["warnings"]:

@@ -1,5 +1,8 @@
 """The one way into the audit trail."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from django.contrib.auth.models import AbstractUser
@@ -10,6 +13,19 @@ from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Problem, Rejected
 
 LEAST_REASON = 10  # characters of what a person says; pages ask for it, programs may say nothing
+
+SYSTEM = "system"
+_nobody: ContextVar[str] = ContextVar("nobody", default=SYSTEM)
+
+
+@contextmanager
+def instead_of_somebody(name: str) -> Iterator[None]:
+    """Sign what no person does meanwhile with ``name``, which no user name can be."""
+    token = _nobody.set(name)
+    try:
+        yield
+    finally:
+        _nobody.reset(token)
 
 
 def record(
@@ -56,7 +72,7 @@ def columns(
         raise Rejected([Problem("reason", "reason_too_short", words % {"n": LEAST_REASON})])
     return {
         "actor_id": actor.pk if actor else None,
-        "actor_name": actor.get_username() if actor else "system",
+        "actor_name": actor.get_username() if actor else _nobody.get(),
         "action": action,
         "subject_kind": subject[0],
         "subject": subject[1],

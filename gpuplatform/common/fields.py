@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.likeness import nearest_name
 from gpuplatform.common.quantities import NotWholeError, parse_quantity
 
 # The codes that make a submission unreadable: nothing of it is taken.
@@ -21,6 +22,7 @@ KINDS: tuple[tuple[type, str], ...] = (
     (dict, "a mapping"),
     (list, "a list"),
 )
+MOST_COMPARED = 20  # unknown fields of one mapping for which the nearest name is looked up
 KEPT = 64  # characters of a wrong value that an answer repeats
 # Python would read full-width digits and underscores, too.
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?", re.ASCII)
@@ -200,9 +202,13 @@ class Fields:
                 self.report("FIELD_NOT_HONOURED", key, field=key)
 
     def close(self) -> None:
-        """Warn about every field that nobody read."""
-        for key in self.unread():
-            self.report("UNKNOWN_FIELD", key, field=key[:KEPT])
+        """Warn about every field that nobody read, with the nearest one that would be read."""
+        wanted = self._known - set(self.body)
+        for number, key in enumerate(self.unread()):
+            near = nearest_name(key[:KEPT], wanted) if number < MOST_COMPARED else ""
+            self.report(
+                "UNKNOWN_FIELD", key, field=key[:KEPT], **({"nearest": near} if near else {})
+            )
 
     def unread(self) -> list[str]:
         """Return the keys that nobody read, in the order of the document."""

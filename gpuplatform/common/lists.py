@@ -5,8 +5,9 @@
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse
@@ -19,6 +20,7 @@ from rest_framework.response import Response
 
 from gpuplatform.common.pages import csv_rows
 
+Row = TypeVar("Row")
 LISTED = ("fields", "brief", "count", "ordering")  # what a list knows beside its pages
 CSV = "csv"
 BRIEF = ("uid", "namespace", "name", "status", "queue", "team", "version")
@@ -43,6 +45,13 @@ class CSVRenderer(BaseRenderer):
 def wants_csv(request: Request) -> bool:
     """Return whether the list is asked for as a file."""
     return getattr(getattr(request, "accepted_renderer", None), "format", "") == CSV
+
+
+def batched(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+    """Yield rows in lists of up to ``size``."""
+    left = iter(rows)
+    while chunk := list(islice(left, size)):
+        yield chunk
 
 
 def csv_answer(request: Request, name: str, rows: Iterable[Mapping[str, Any]]) -> HttpResponse:

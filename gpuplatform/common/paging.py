@@ -7,15 +7,16 @@ from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.exceptions import MethodNotAllowed, NotFound, ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from gpuplatform.common.lists import LISTED, chosen_ordering, narrow, wants_count
+from gpuplatform.common.lists import LISTED, chosen_ordering, narrow, wanted_fields, wants_count
 from gpuplatform.common.once import given_key, once
+from gpuplatform.common.rest_shapes import page_of
 
 DEFAULT_LIMIT, MOST = 50, 500
 PAGES = ("cursor", "limit", *LISTED)  # what a list knows
@@ -46,6 +47,10 @@ class NewestFirst(CursorPagination):
         if self.total is not None:
             response.data["count"] = self.total
         return response
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the shape of a page of rows, which together have the shape ``schema``."""
+        return page_of(schema["items"])
 
     def get_ordering(
         self, request: Request, queryset: QuerySet[Any], view: Any
@@ -105,6 +110,7 @@ class CheckedView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the parameters once it is known that somebody may ask at all."""
+        self._check_method(request)
         wanted = request.query_params.get("format")
         known = {renderer.format for renderer in self.renderer_classes}
         if wanted is not None and (request.method not in SAFE_METHODS or wanted not in known):
@@ -115,6 +121,13 @@ class CheckedView(APIView):
         if key := given_key(request):
             handler: Any = getattr(self, "post")  # noqa: B009  # of the view below this class
             self.post = once(handler, key)
+
+    def _check_method(self, request: Request) -> None:
+        """Say so where nobody may ask like this, before anything else is found wrong with it."""
+        method = str(request.method)
+        is_known = method.lower() in self.http_method_names and hasattr(self, method.lower())
+        if request.user.is_authenticated and not is_known:
+            raise MethodNotAllowed(method)
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         """Leave out the fields that a reader of a list does not want."""
@@ -143,6 +156,10 @@ def check_parameters(request: Request, known: Iterable[str]) -> None:
         wrong["limit"] = [_("A limit lies between 1 and {most}.").format(most=MOST)]
     if wrong:
         raise ValidationError(wrong)
+    if "brief" in allowed:
+        wanted_fields(request)
+    if "count" in allowed:
+        wants_count(request)
 
 
 def truth(request: Request, name: str) -> bool | None:

@@ -77,16 +77,30 @@ UNREADABLE: dict[str, Reason] = {
 # The text is read; this is what the sender should know.
 DOUBTFUL: dict[str, Reason] = {
     "UNKNOWN_FIELD": Reason(
-        WARNING, _("The field {path} is not known here; it is kept and changes nothing.")
+        WARNING,
+        _("The field {path} is not known here and changes nothing; did you mean {nearest}?"),
+        _("Write {nearest}."),
+        _("The field {path} is not known here; it is kept and changes nothing."),
     ),
     "FIELD_NOT_HONOURED": Reason(
         WARNING, _("The field {path} is kept, but this platform does not act on it.")
     ),
+    "HAS_ENDED": Reason(
+        WARNING,
+        _("{subject} has ended ({state}): it was not taken."),
+        _("To run it again, send it without its status."),
+    ),
+    "BEING_DELETED": Reason(
+        WARNING, _("{subject} is being deleted since {since}: it was not taken.")
+    ),
+    "NAME_GENERATED": Reason(
+        INFO,
+        _("It is called {name}, as only the beginning {prefix} was given."),
+        _("Sent again it is work of its own; name it, so that it is known again."),
+    ),
     "AUTOSCALER_NOT_FOLLOWED": Reason(
         WARNING,
-        _(
-            "Asked for are the replicas that stand here; workers of Ray's autoscaler hold no quota."
-        ),
+        _("Asked for are the replicas that stand here; Ray's autoscaler adds none with quota."),
         _("Let kueue.x-k8s.io/elastic-job be true and ask for other sizes, or switch it off."),
     ),
     "FIELD_RENAMED": Reason(

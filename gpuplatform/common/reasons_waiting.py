@@ -90,14 +90,14 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "COHORT_EXHAUSTED": Reason(
         WARNING,
-        _("Needs {needed} of {flavor}; the cohort {where} has quota for {available} left."),
+        _("Needs {needed} of {flavor}; the cohort {where} has {available} of quota left."),
         _("It fits once {missing} more come free in {where}: when work there ends or gives way."),
     ),
     "COHORT_EXHAUSTED:Kept": Reason(
         WARNING,
         _(
-            "Needs {needed} of {flavor}; the cohort {where} has quota for {available} left for"
-            " it: {kept} more are kept for work that goes first."
+            "Needs {needed} of {flavor}; the cohort {where} has {available} of quota left for it:"
+            " {kept} more are kept for work that goes first."
         ),
         _("It fits once {missing} more come free in {where}: when work there ends or gives way."),
     ),

@@ -41,6 +41,7 @@ class ManifestsView(CheckedView):
     scopes = {"POST": "workloads:submit"}  # what else a document needs is asked per object
 
     parameters = {"POST": ("atomic", "dry_run", "reason")}
+    refusals = {"POST": (HTTPStatus.PRECONDITION_FAILED,)}
 
     @extend_schema(
         operation_id="manifests_create",
@@ -50,7 +51,7 @@ class ManifestsView(CheckedView):
             DRY_RUN,
             REASON,
         ],
-        responses=dict.fromkeys((200, 201, 207, 422), OpenApiTypes.OBJECT),
+        responses=dict.fromkeys((200, 201, 207), OpenApiTypes.OBJECT),
     )
     def post(self, request: Request) -> Response:
         """Decide every document; 207 where some are accepted and some are not."""

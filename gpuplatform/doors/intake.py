@@ -15,6 +15,7 @@ from gpuplatform.common.fields import UNREADABLE
 from gpuplatform.common.likeness import nearest_name
 from gpuplatform.common.manifests import Document, load_documents
 from gpuplatform.common.problems import Rejected
+from gpuplatform.doors.naming import with_names
 from queues.manifests import READERS, reader_for
 from queues.manifests.own import VERSION as OWN
 from queues.manifests.volcano import parents_of, read_queue
@@ -82,7 +83,7 @@ def read_submission(text: str | bytes) -> list[Item]:
     Raises:
         Rejected: something cannot be read at all; every problem has its document and path.
     """
-    documents = load_documents(text)
+    documents, names = with_names(load_documents(text))
     parts = {
         part.document.index: part
         for part in work.read([document for document in documents if work.reads(document)])
@@ -97,6 +98,8 @@ def read_submission(text: str | bytes) -> list[Item]:
             )
         else:
             items.append(_read(document, parents))
+    for item in items:
+        item.diagnostics += [names[n] for n in (item.document.index,) if n in names]
     _refuse_unreadable(items)
     return items
 

@@ -58,7 +58,7 @@ class NewWebhookSerializer(WebhookBodySerializer):
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     """A webhook as it stands."""
 
-    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True)
+    team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True, allow_null=True)
 
     class Meta:
         model = Webhook
@@ -66,6 +66,12 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
             *("uid", "name", "url", "team", "events", "is_active", "disabled_because"),
             *("failures", "failing_since", "held_until", "since", "created_at"),
         )
+
+
+class WebhooksSerializer(serializers.Serializer[Any]):
+    """All webhooks of one's own."""
+
+    results = WebhookSerializer(many=True)
 
 
 class WebhookWithSecretSerializer(WebhookSerializer):
@@ -124,7 +130,7 @@ class WebhooksView(_View):
 
     parameters = {"POST": ("reason",)}
 
-    @extend_schema(operation_id="webhooks_list", responses=WebhookSerializer(many=True))
+    @extend_schema(operation_id="webhooks_list", responses=WebhooksSerializer)
     def get(self, request: Request) -> Response:  # noqa: ARG002
         """Return the webhooks that the caller may change, by name; there are few."""
         rows = own_webhooks(self.actor())

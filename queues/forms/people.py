@@ -139,6 +139,34 @@ class FactorForm(forms.Form):
     reason = EditForm.base_fields["reason"]
 
 
+class GroupGrantForm(forms.Form):
+    """A group at the identity provider; what it ``gives`` is ``team:role`` or a role."""
+
+    group = forms.CharField(
+        label=_("Group"),
+        max_length=255,
+        help_text=_("As the provider spells it; capitals count."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    gives = forms.ChoiceField(label=_("Its members are"))
+
+    def __init__(self, *args: Any, teams: Choices = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        places = [(str(shown), _places(name, shown)) for name, shown in teams]
+        roles = (gettext("On the whole platform"), Role.choices)
+        choose(self, "gives", [("", gettext("choose")), *places, roles])  # nobody is admin unasked
+
+    def wanted(self) -> tuple[str, str]:
+        """Return the team's name, or "", and the role."""
+        team, _colon, role = self.cleaned_data["gives"].rpartition(":")
+        return team, role
+
+
+def _places(team: str, shown: str) -> Choices:
+    roles = (TeamRole.MEMBER, TeamRole.LEAD)
+    return [(f"{team}:{role}", f"{role.label}, {shown}") for role in roles]
+
+
 class TeamPlaceForm(forms.Form):
     """One team of somebody new, and the role in it."""
 

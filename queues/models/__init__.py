@@ -7,7 +7,7 @@ from queues.models.priorities import PriorityClass
 from queues.models.queues import ClusterQueue, LocalQueue
 from queues.models.quotas import FlavorQuota
 from queues.models.requests import QuotaRequest
-from queues.models.teams import Membership, Namespace, PlatformRole, Team
+from queues.models.teams import GroupGrant, Membership, Namespace, PlatformRole, Team
 from queues.models.tokens import ApiToken
 from queues.models.users import User
 
@@ -16,6 +16,7 @@ __all__ = [
     "ClusterQueue",
     "Cohort",
     "FlavorQuota",
+    "GroupGrant",
     "LocalQueue",
     "Membership",
     "Namespace",

@@ -18,6 +18,12 @@ from queues.descriptions import (
 )
 from queues.services.cohorts import delete_cohort, ensure_cohort, save_cohort
 from queues.services.flavors import delete_flavor, delete_topology, save_flavor, save_topology
+from queues.services.groups import (
+    add_group_grant,
+    follow_groups,
+    gives_anything,
+    remove_group_grant,
+)
 from queues.services.people import (
     add_person,
     create_person,
@@ -49,6 +55,7 @@ from queues.services.tokens import issue_token, note_use, revoke_token
 from queues.services.writing import register_delete_guard
 
 __all__ = [
+    "add_group_grant",
     "add_person",
     "create_person",
     "delete_cluster_queue",
@@ -70,11 +77,14 @@ __all__ = [
     "edit_person",
     "ensure_cohort",
     "ensure_namespace",
+    "follow_groups",
     "give_namespace",
+    "gives_anything",
     "issue_token",
     "note_use",
     "person_called",
     "register_delete_guard",
+    "remove_group_grant",
     "revoke_token",
     "save_cluster_queue",
     "save_cohort",

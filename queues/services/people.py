@@ -97,7 +97,8 @@ def edit_person(
         raise Rejected([Problem("username", "not_found", words)])
     before = describe_person(user)
     if if_seen is not None and if_seen != as_json(before):
-        raise Stale([Problem("seen", "stale", _("somebody changed this since you saw it"))])
+        words = _("somebody changed this since you saw it: get it again")
+        raise Stale([Problem("seen", "stale", words)])
     stays = spec.is_active and (Role.ADMIN.value in spec.roles or user.is_superuser)
     refuse(check_admin_left(active_admins(), spec.username, stays=stays))
     _write(user, before, spec, actor, reason)

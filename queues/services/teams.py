@@ -173,6 +173,8 @@ def set_membership(
 ) -> None:
     """Give ``user`` a role in ``team``; None removes the user from it.
 
+    What is given by hand stays, whatever the person's groups at an identity provider are.
+
     Raises:
         Rejected: there is no such role, or a lead gives up the own lead.
     """
@@ -180,12 +182,14 @@ def set_membership(
         refuse(check_choice(role, TeamRole.values, "role"))
     before = Membership.objects.filter(team=team, user=user).first()
     refuse(_own_lead(before, role, actor))
-    if (before.role if before else None) == role:
+    was_by_hand = before is None or not before.by_group
+    if (before.role if before else None) == role and was_by_hand:
         return
     if role is None:
         Membership.objects.filter(team=team, user=user).delete()
     else:
-        Membership.objects.update_or_create(team=team, user=user, defaults={"role": role})
+        given = {"role": role, "by_group": False}
+        Membership.objects.update_or_create(team=team, user=user, defaults=given)
     audit.record(
         actor,
         "membership.removed" if role is None else "membership.set",

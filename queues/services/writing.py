@@ -167,5 +167,8 @@ def _stale(current: int) -> Problem:
     if current == 0:
         words = _("the object is gone; somebody deleted it since you saw it")
     else:
-        words = _("somebody changed this since you saw it; it is at version {current} now")
+        words = _(
+            "somebody changed this since you saw it, or you did; it is at version {current} now:"
+            " get it again"
+        )
     return Problem("version", "stale", words.format(current=current), {"current": current})

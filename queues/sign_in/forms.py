@@ -1,6 +1,7 @@
 """Forms of allauth with our patience, and codes that are good once."""
 
 from allauth.account.forms import ReauthenticateForm as AllauthPasswordForm
+from allauth.core.internal.cryptokit import compare_user_code
 from allauth.mfa.base.forms import AuthenticateForm
 from allauth.mfa.base.forms import ReauthenticateForm as AllauthCodeForm
 from allauth.mfa.models import Authenticator
@@ -39,11 +40,11 @@ class _Codes:
 def _use_up(authenticator: Authenticator, code: str) -> None:
     """Refuse codes of a period up to that of the last one (RFC 6238, 5.2), else note it."""
     secret = decrypt(authenticator.data["secret"])
-    digits = code.replace(" ", "")
     for counter in yield_hotp_counters_from_time():
         if counter <= authenticator.data.get(LAST, -1):
             continue
-        if format_hotp_value(hotp_value(secret, counter)) == digits:
+        expected = format_hotp_value(hotp_value(secret, counter))
+        if compare_user_code(actual=code, expected=expected):
             authenticator.data[LAST] = counter
             authenticator.save(update_fields=["data"])
             return

@@ -56,7 +56,7 @@ def connect() -> None:
 
 
 def _note_use(request: HttpRequest, user: User, **more: Any) -> None:
-    request.session[SECOND_FACTOR] = True
+    request.session[SECOND_FACTOR] = user.pk
     if more["authenticator"].type == CODES:  # it may be gone from a drawer
         _record(user, "second_factor.recovery_code_used", user, [CODES])
 

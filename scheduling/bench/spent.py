@@ -13,13 +13,13 @@ class Spent:
     def __init__(self) -> None:
         self._worker = time.process_time()
         self._session = _session()
-        self._database = _seconds(self._session)
+        self._database = seconds_of(self._session)
 
     def so_far(self) -> dict[str, float]:
         """Return the CPU seconds by whose they are; the database's where it is on this machine."""
         spent = {"CPU s of the worker": time.process_time() - self._worker}
         if self._session is not None:
-            spent["CPU s of the database"] = _seconds(self._session) - self._database
+            spent["CPU s of the database"] = seconds_of(self._session) - self._database
         return spent
 
 
@@ -40,6 +40,7 @@ def _stat(number: int) -> str:
         return ""
 
 
-def _seconds(number: int | None) -> float:
+def seconds_of(number: int | None) -> float:
+    """Return the CPU seconds of a process on this machine; 0 where there is none."""
     fields = _stat(number).rpartition(")")[2].split() if number else []
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0

@@ -7,6 +7,7 @@ from gpuplatform.common.manifests import Document
 from scheduling.manifests.annotations import COSCHEDULED, group_of
 from scheduling.manifests.checks import read_check
 from scheduling.manifests.core import read_deployment, read_job, read_node, read_pod
+from scheduling.manifests.ended import is_over
 from scheduling.manifests.kueue import read_workload
 from scheduling.manifests.operators import READERS as RAY
 from scheduling.manifests.part import Part
@@ -48,13 +49,18 @@ def reads(document: Document) -> bool:
 
 
 def read(documents: list[Document]) -> list[Part]:
-    """Return a part per document, in order; pods that name a PodGroup beside them join it."""
+    """Return a part per document, in order; pods that name a PodGroup beside them join it.
+
+    Work that is over is left out, with a word about it.
+    """
     parts = [Part(document) for document in documents]
-    for part in parts:
+    over = {part.document.index for part in parts if is_over(part, kind_of(part.document))}
+    live = [part for part in parts if part.document.index not in over]
+    for part in live:
         reader = READERS.get(kind_of(part.document))
         if reader is not None:
             reader(part)
-    for part in parts:
+    for part in live:
         if kind_of(part.document) in POD_GROUPS:
             _read_group(part, parts)
     for part in parts:

@@ -36,7 +36,7 @@ def read_node(part: Part) -> None:
         annotations={key: text for key, text in annotations.items() if key.startswith(OURS)},
         taints=taints,
         capacity=capacity,
-        allocatable=status.quantities("allocatable") or capacity,
+        allocatable=status.quantities("allocatable") if "allocatable" in status else capacity,
         ready=_ready(status),
         schedulable=not cordoned,
     )

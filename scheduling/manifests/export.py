@@ -6,6 +6,7 @@ kind, travels whole in an annotation. Reading it again gives an equal spec.
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from gpuplatform.common.quantities import format_quantity
@@ -20,6 +21,7 @@ from scheduling.specs import (
     CheckSpec,
     NodeSpec,
     PodSetSpec,
+    SliceSpec,
     TopologySpec,
     WorkloadSpec,
 )
@@ -137,13 +139,21 @@ def _pod_notes(spec: PodSetSpec) -> dict[str, str]:
     if parts is not None:
         size = {"size": parts.size, "min_subgroups": parts.min_subgroups}
         notes[noted("subgroup")] = json.dumps(size)
+    if not _is_kueues(spec.slices):
+        layers = [asdict(layer) for layer in spec.slices]
+        notes[noted("slices")] = json.dumps(layers, ensure_ascii=False)
     if asked is not None and asked.mode == "unconstrained" and asked.level:
         notes[noted("topology_level")] = asked.level
     return notes
 
 
+def _is_kueues(slices: Iterable[SliceSpec]) -> bool:
+    """Return whether Kueue has a field for them: it knows none that are only preferred."""
+    return all(layer.is_required for layer in slices)
+
+
 def _topology_request(spec: PodSetSpec) -> Manifest:
-    layers = spec.slices
+    layers = spec.slices if _is_kueues(spec.slices) else ()
     one = (
         {"podSetSliceRequiredTopology": layers[0].level, "podSetSliceSize": layers[0].size}
         if (len(layers) == 1)

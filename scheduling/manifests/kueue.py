@@ -22,6 +22,7 @@ from scheduling.manifests.work import begin
 from scheduling.specs import (
     ON_FAILURE,
     ON_NODE_LOSS,
+    SLICE_MODES,
     PodSetSpec,
     SliceSpec,
     SubgroupSpec,
@@ -154,6 +155,9 @@ def _pod_set(row: Fields, shapes: list[PodShape]) -> PodSetSpec:
         made = replace(made, subgroup=_subgroup(carried.child("subgroup")))
     if "topology_level" in carried and made.topology is not None:
         made = replace(made, topology=replace(made.topology, level=carried.text("topology_level")))
+    if "slices" in carried:
+        layers = carried.children("slices")
+        made = replace(made, slices=tuple(_slice(layer, "level") for layer in layers))
     carried.accept("subgroup")
     carried.close()
     row.close()
@@ -188,8 +192,10 @@ def _near(pod_set: PodSetSpec, row: Fields) -> PodSetSpec:
     return replace(pod_set, topology=topology, slices=slices, group=group)
 
 
-def _slice(row: Fields) -> SliceSpec:
+def _slice(row: Fields, level: str = "topology") -> SliceSpec:
+    """Return a layer as Kueue writes it, or as we carry it: there it may be only preferred."""
     size = row.integer("size", 1, minimum=1, required=True) or 1
-    made = SliceSpec(row.text("topology", required=True), size)
+    mode = row.choice("mode", SLICE_MODES, SLICE_MODES[0]) if level == "level" else SLICE_MODES[0]
+    made = SliceSpec(row.text(level, required=True), size, mode)
     row.close()
     return made

@@ -1,8 +1,9 @@
 """A pod template in, one pod set out: what a pod asks for, and where it may stand.
 
 What one pod requests (``admission.md`` 4.4): the larger of all app containers with all sidecars,
-and each init container with the sidecars started before it; plus overhead; requests that are
-absent equal the limits; pod-level resources rule for what they name.
+and each init container with the sidecars started before it; requests that are absent equal the
+limits. Pod-level requests rule for what they name, pod-level limits only where no container asks
+(KEP-2837). Overhead comes on top of all.
 """
 
 from collections import Counter
@@ -133,10 +134,11 @@ def read_requests(spec: Fields) -> dict[str, int]:
     whole = total + sidecars
     for peak in peaks:
         whole |= peak
+    asked = {resource for requests in (*apps, *peaks) for resource in requests}
+    limits, own = _amounts(spec.child("resources"))
+    whole |= Counter({r: amount for r, amount in limits.items() if r not in asked})
+    whole = Counter({**whole, **own})
     whole.update(spec.quantities("overhead"))
-    own = spec.child("resources")
-    if own.body:
-        whole.update({r: amount - whole[r] for r, amount in resources_of(own).items()})
     return _lawful(spec, {r: amount for r, amount in sorted(whole.items()) if amount})
 
 
@@ -151,6 +153,12 @@ def _container(row: Fields) -> dict[str, int]:
 
 def resources_of(rows: Fields) -> dict[str, int]:
     """Return requests with the limits where they are absent."""
+    limits, requests = _amounts(rows)
+    return {**limits, **requests}
+
+
+def _amounts(rows: Fields) -> tuple[dict[str, int], dict[str, int]]:
+    """Return limits and requests; those that Kubernetes refuses are reported."""
     limits, requests = rows.quantities("limits"), rows.quantities("requests")
     for resource, amount in requests.items():
         limit = limits.get(resource, amount)
@@ -165,7 +173,7 @@ def resources_of(rows: Fields) -> dict[str, int]:
             rows.report("REQUEST_ABOVE_LIMIT", "requests", resource=resource)
     rows.not_honoured("claims")
     rows.close()
-    return {**limits, **requests}
+    return limits, requests
 
 
 def _lawful(spec: Fields, requests: Mapping[str, int]) -> dict[str, int]:

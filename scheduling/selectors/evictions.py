@@ -128,14 +128,22 @@ def eviction_cells(found: Iterable[Eviction]) -> Iterator[Mapping[str, Any]]:
         }
 
 
-def eviction_choices(actor: Actor) -> dict[str, list[str]]:
-    """Return what the ledger can be narrowed to. 1 query."""
-    rows = eviction_rows(actor).order_by()
-    pairs = set(rows.values_list("workload__team__name", "reason").distinct())
-    seen = {team for team, _ in pairs if team}
-    if not actor.sees_everything:
-        seen &= set(Team.objects.filter(pk__in=actor.team_ids).values_list("name", flat=True))
-    return {"team": sorted(seen), "reason": sorted({reason for _, reason in pairs if reason})}
+def eviction_choices(actor: Actor) -> dict[str, list[Any]]:
+    """Return what the ledger can be narrowed to: teams with their names as shown, reasons.
+
+    1 query.
+    """
+    columns = [f"workload__team__{name}" for name in ("pk", "name", "display_name")]
+    found = set(eviction_rows(actor).order_by().values_list(*columns, "reason").distinct())
+    teams = {
+        (name, str(Team(name=name, display_name=shown)))
+        for pk, name, shown, _reason in found
+        if pk is not None and _seen(pk, actor)
+    }
+    return {
+        "team": sorted(teams, key=lambda team: team[1].casefold()),
+        "reason": sorted({reason for *_team, reason in found if reason}),
+    }
 
 
 def _seen(team_id: int | None, actor: Actor) -> bool:

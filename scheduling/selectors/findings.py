@@ -13,6 +13,7 @@ from scheduling.engine.machines import GPU, WHOLE
 from scheduling.engine.terms import Outcome, Status
 from scheduling.engine.view import QuotaRow
 from scheduling.selectors.history import Borrower, HourlyUse
+from scheduling.selectors.line import Sums
 from scheduling.selectors.loans import OpenLoan
 from scheduling.selectors.nodes import NodeRow
 from scheduling.selectors.overview import Overview
@@ -145,9 +146,13 @@ def _above_own(bar: QuotaBar) -> str:
     return gettext("%(n)s %(flavor)s above its own %(nominal)s") % words
 
 
-def workloads_sentence(pending: int, active: int) -> str:
-    """Say how many wait and how many hold GPUs."""
-    waits = ngettext("%(n)d workload waits", "%(n)d workloads wait", pending) % {"n": pending}
+def workloads_sentence(sums: Sums, active: int) -> str:
+    """Say how many wait, apart from those that wait in vain, and how many hold GPUs."""
+    words = {"n": sums.workloads}
+    waits = ngettext("%(n)d workload waits", "%(n)d workloads wait", sums.workloads) % words
+    if sums.hopeless:
+        never = gettext("%(n)s more can never start") % {"n": sums.hopeless}
+        waits = f"{waits}, {never}"
     runs = ngettext("%(n)d holds its nodes", "%(n)d hold their nodes", active) % {"n": active}
     return gettext("%(waits)s, %(runs)s") % {"waits": waits, "runs": runs}
 

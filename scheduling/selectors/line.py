@@ -37,11 +37,12 @@ class Line:
 
 
 class Sums(NamedTuple):
-    """Waiting workloads and their GPUs; ``never``: GPUs of those that can never start."""
+    """Waiting workloads and their GPUs, and those that can never start: ``never`` GPUs in all."""
 
     workloads: int
     gpus: int
     never: int
+    hopeless: int = 0
 
 
 def waiting_line(snapshot: Snapshot, doors: Doors) -> Line:
@@ -79,9 +80,10 @@ def waiting_sums(actor: Actor) -> Sums:
     found = known.order_by().aggregate(
         workloads=Count("pk", filter=~never),
         asked=Sum("gpus", filter=~never),
-        hopeless=Sum("gpus", filter=never),
+        never=Sum("gpus", filter=never),
+        hopeless=Count("pk", filter=never),
     )
-    return Sums(found["workloads"], found["asked"] or 0, found["hopeless"] or 0)
+    return Sums(found["workloads"], found["asked"] or 0, found["never"] or 0, found["hopeless"])
 
 
 def waiting_work() -> QuerySet[Workload]:

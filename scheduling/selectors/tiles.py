@@ -4,7 +4,9 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common.pages import Tile
+from gpuplatform.common.reasons import describe_amount
 from gpuplatform.common.templatetags.shapes import percent_of
+from scheduling.engine.machines import GPU
 from scheduling.selectors.overview import Numbers, Overview
 
 HOURS_SHOWN = 24
@@ -78,7 +80,8 @@ def _pending_words(numbers: Numbers) -> str:
     words %= {"n": numbers.waiting}
     if not numbers.never:
         return words
-    never = gettext("%(n)s more can never start") % {"n": numbers.never}
+    never = gettext("%(gpus)s more can never start")
+    never %= {"gpus": describe_amount(GPU, numbers.never)}
     return f"{words}; {never}"
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 import yaml
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, ngettext
 
@@ -84,12 +84,10 @@ def workload_cells(rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
         }
 
 
-def state_counts(actor: Actor) -> tuple[int, int]:
-    """Return how many workloads of the actor wait, and how many hold quota. 1 query."""
-    own = visible(Workload.objects.all(), actor)
-    counts = dict(own.values_list("status").order_by().annotate(Count("pk")))
-    active = counts.get(Status.ADMITTED.value, 0) + counts.get(Status.RUNNING.value, 0)
-    return counts.get(Status.PENDING.value, 0), active
+def active_count(actor: Actor) -> int:
+    """Return how many workloads of the actor hold quota. 1 query."""
+    holding = (Status.ADMITTED.value, Status.RUNNING.value)
+    return visible(Workload.objects.filter(status__in=holding), actor).count()
 
 
 def spec_yaml(workload: Workload) -> str:

@@ -147,7 +147,15 @@
     return undefined;
   });
 
-  /* ---- after a refusal the summary of problems is read first ---- */
+  /* ---- after a refusal the summary of problems is read first; it leads to the fields without
+     leaving a place in the address, which would take the focus from the next answer ---- */
+  document.addEventListener("click", (event) => {
+    const href = event.target.closest?.(".error-summary a[href^='#']")?.getAttribute("href");
+    const field = href && document.getElementById(href.slice(1));
+    if (!field) return;
+    event.preventDefault();
+    field.focus();
+  });
   const fold = (within) => within.querySelectorAll("tr[role=row][aria-expanded=false]").forEach((row) => toggle(row, false));
   document.addEventListener("partchange", (event) => fold(event.target));
   document.addEventListener("DOMContentLoaded", () => {

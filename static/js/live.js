@@ -32,6 +32,11 @@
   const keep = (old, next) => {
     const opened = next.querySelectorAll("details");
     old.querySelectorAll("details").forEach((one, at) => { if (opened[at]) opened[at].open = one.open; });
+    const boxes = [...next.querySelectorAll("input[type=checkbox]")];
+    old.querySelectorAll("input[type=checkbox]:checked").forEach((one) => {
+      const same = boxes.find((box) => box.name === one.name && box.value === one.value);
+      if (same) same.checked = true;
+    });
     const wraps = next.querySelectorAll(".table-wrap");
     const shift = [...old.querySelectorAll(".table-wrap")].map((one) => [one.scrollLeft, one.scrollTop]);
     return () => shift.forEach(([left, top], at) => wraps[at]?.scrollTo(left, top));

@@ -10,7 +10,7 @@ import yaml
 
 from finops import billing
 from gpuplatform.common.models import AuditEntry
-from queues.models import ClusterQueue
+from queues.models import ClusterQueue, Cohort, FlavorQuota
 from scheduling.cycle import run_cycle
 from scheduling.models import Node, Placement
 from scheduling.reconciler import reconcile
@@ -44,12 +44,21 @@ def test_avail_tells_own_from_borrowed_and_the_largest_gang(gpuctl: Run, cast: A
 
 
 def test_the_tree_has_cohorts_and_queues_with_their_gpus(gpuctl: Run, cast: Any) -> None:
-    rows = gpuctl(cast.ada, "tree").rows
-    assert rows == [
-        ["cohort", "all", "", "", "", ""],
-        ["queue", "cq-datos", "all", "4", "3", "0"],
-        ["queue", "cq-ia", "all", "4", "0", "0"],
+    FlavorQuota.objects.create(
+        cohort=Cohort.objects.get(name="all"),
+        flavor="h100-sxm",
+        resource="nvidia.com/gpu",
+        nominal=2,
+    )
+    told = yaml.safe_load(gpuctl(cast.ada, "tree", "-o", "json").out)
+    keys = ("kind", "name", "parent", "flavor", "nominal", "used", "borrowed")
+    assert [[str(row.get(key)) for key in keys] for row in told] == [
+        ["cohort", "all", "None", "h100-sxm", "2", "None", "None"],
+        ["queue", "cq-datos", "all", "h100-sxm", "4", "3", "0"],
+        ["queue", "cq-ia", "all", "h100-sxm", "4", "0", "0"],
     ]
+    out = gpuctl(cast.ada, "tree").out
+    assert ("cohort" in out, "  cq-datos" in out) == (True, True), "indented below its cohort"
 
 
 def test_what_get_prints_can_be_changed_compared_and_applied(

@@ -117,6 +117,28 @@ def test_submit_takes_standard_input_and_names_what_it_made(
 def test_a_dry_run_keeps_nothing(gpuctl: Run, cast: Any, text: str) -> None:
     done = gpuctl(cast.lea, "submit", "-f", "-", "--dry-run", text=text.format(name="new", gpus=1))
     assert (done.code, Workload.objects.count()) == (0, 0)
+    assert done.rows[0][1:] == ["ns-datos/new", "accepted", "dry run: would be created", ""]
+    assert "Would be admitted now" in done.err
+
+
+def test_explain_says_why_work_is_inactive_and_how_it_comes_back(gpuctl: Run, cast: Any) -> None:
+    work("datos", "train", gpus=2)
+    assert gpuctl(cast.lea, "deactivate", "train", "--reason", "out of the way").code == 0
+    told = gpuctl(cast.lea, "explain", "train").out
+    assert "UserRequest: By request." in told
+    assert "out of the way" in told
+    assert "gpuctl reactivate ns-datos/train" in told
+
+
+def test_ending_work_twice_names_no_field(gpuctl: Run, cast: Any) -> None:
+    work("datos", "train", gpus=2)
+    assert gpuctl(cast.lea, "cancel", "train").code == 0
+    settle()
+    uid = str(Workload.objects.get().pk)
+    done = gpuctl(cast.lea, "cancel", uid)
+    assert done.code == 4
+    assert "already_finished: " in done.err
+    assert "/status" not in done.err
 
 
 @pytest.mark.parametrize("text", [OWN, JOB], ids=["own", "manifest"])

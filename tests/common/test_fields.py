@@ -113,3 +113,17 @@ def test_what_is_absent_and_needed_is_reported() -> None:
 )
 def test_paths_become_json_pointers(path: str, expected: str) -> None:
     assert pointer(path) == expected
+
+
+def test_an_unknown_field_comes_with_the_nearest_that_would_be_read():
+    found = []
+    fields = Fields({"paralelism": 2, "colour": "red", "completions": 2}, "Job/x", found, "spec")
+    fields.accept("parallelism", "completions", "completion")
+    fields.close()
+    assert [(d.path, d.numbers.get("nearest")) for d in found] == [
+        ("spec.paralelism", "parallelism"),
+        ("spec.colour", None),
+    ]
+    said = [d.as_json()["detail"] for d in found]
+    assert "did you mean parallelism?" in said[0]
+    assert "did you mean" not in said[1]

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
 from gpuplatform.common.models import AuditEntry
 from queues.models import ClusterQueue, ResourceFlavor, Team
@@ -45,6 +46,18 @@ def test_the_same_again_is_ok_and_unchanged(ada: Any, send: Any) -> None:
 
     assert response.status_code == 200
     assert response.json()["results"][0]["action"] == "unchanged"
+
+
+def test_work_that_has_ended_is_left_out_and_refuses_nothing(ada: Any, send: Any) -> None:
+    body = yaml.safe_load(text_of(JOB))
+    body["status"] = {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": 1}
+
+    response = send(ada, "POST", PATH, body)
+
+    (result,) = response.json()["results"]
+    assert (response.status_code, result["verdict"], result["action"]) == (200, "accepted", "none")
+    assert [found["code"] for found in result["diagnostics"]] == ["HAS_ENDED"]
+    assert not Workload.objects.exists()
 
 
 def test_a_mixed_answer_is_207_and_keeps_what_was_accepted(ada: Any, send: Any) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from queues.models import LocalQueue, PriorityClass
 from scheduling.models import Workload
@@ -11,6 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")
 
 PATH = "/api/v1/workloads/"
 GPU = "nvidia.com/gpu"
+MOST_QUERIES = 45  # of one submission; they are bounded, whatever stands on the platform
 BODY = {
     "name": "train",
     "namespace": "ns-datos",
@@ -307,3 +310,17 @@ def test_a_number_of_priority_has_a_limit_and_a_class_is_the_admins_word(
     if status == 422:
         (error,) = answer.json()["errors"]
         assert (error["code"], error["pointer"]) == ("PRIORITY_ABOVE_LIMIT", "/priority")
+
+
+def test_a_submission_reads_what_may_refuse_it_and_not_the_work_of_others(
+    ada: Any, send: Any, only_gpus: dict[str, Any]
+) -> None:
+    assert send(ada, "POST", PATH, only_gpus).status_code == 201
+    with CaptureQueriesContext(connection) as asked:
+        assert send(ada, "POST", PATH, {**only_gpus, "name": "another"}).status_code == 201
+    told = [query["sql"] for query in asked.captured_queries]
+    everything = [
+        sql for sql in told if 'FROM "scheduling_workload" ' in sql and "LIMIT" not in sql
+    ]
+    assert everything == []
+    assert len(told) <= MOST_QUERIES

@@ -93,6 +93,7 @@ def test_the_rules_of_a_month_are_read_by_readers_and_changed_by_finance(june, c
     asked = choosing.choices_of(june) | {
         "preempted": "not_charged",
         "reason": "As agreed, and why so",
+        "seen": 1,
     }
     assert browser.post(address, asked).url == reverse("bills-month", args=[june.name])
     june.refresh_from_db()
@@ -101,6 +102,16 @@ def test_the_rules_of_a_month_are_read_by_readers_and_changed_by_finance(june, c
         AuditEntry.objects.get(action="billing_period.policy_chosen").reason
         == "As agreed, and why so"
     )
+
+
+def test_rules_that_somebody_changed_meanwhile_are_not_written_over(june, cast, signed_in):
+    choosing.choose(june.name, {"idle_basis": "day"}, cast.ada)
+    asked = choosing.choices_of(june) | {"preempted": "not_charged", "reason": "?", "seen": 1}
+    answer = signed_in(cast.fin).post(reverse("month-rules", args=[june.name]), asked)
+    assert answer.status_code == 422
+    assert "since they were seen" in in_words(answer)
+    june.refresh_from_db()
+    assert june.policy == {"idle_basis": "day"}
 
 
 @pytest.mark.parametrize(
@@ -112,7 +123,7 @@ def test_the_rules_of_a_month_are_read_by_readers_and_changed_by_finance(june, c
     ],
 )
 def test_a_rule_that_is_none_changes_nothing(june, cast, signed_in, change, said):
-    asked = choosing.choices_of(june) | {"reason": "As agreed, and why so"} | change
+    asked = choosing.choices_of(june) | {"reason": "As agreed, and why so", "seen": 1} | change
     address = reverse("month-rules", args=[june.name])
     answer = signed_in(cast.fin).post(address, asked)
     assert answer.status_code == 422

@@ -6,7 +6,7 @@ import pytest
 
 from finops.budgets.saving import BudgetSpec, save_budget
 from finops.ingest.configuring import save_source
-from finops.models import Budget, Source
+from finops.models import BillingPeriod, Budget, Source
 from finops.specs import SourceSpec
 from gpuplatform.common.models import AuditEntry
 from tests.finops import rows
@@ -111,3 +111,38 @@ def test_a_page_that_is_older_than_the_budget_does_not_take_it_away(fin, signed_
     assert Budget.objects.exists()
     client.post("/budgets/datos-june/delete/", {"reason": "done, and why so", "seen": "1"})
     assert not Budget.objects.exists()
+
+
+RULES = "/api/v1/periods/2026-06/policy/"
+
+
+def choose(client, word, seen=None):
+    headers = {"If-Match": seen} if seen else {}
+    return client.patch(RULES, {"idle_basis": word}, content_type=JSON, headers=headers)
+
+
+@pytest.fixture
+def june():
+    return BillingPeriod.objects.create(
+        name="2026-06", starts_at=rows.JUNE, ends_at=rows.JULY, currency="EUR"
+    )
+
+
+def test_the_rules_of_a_month_are_chosen_by_who_saw_them(june, fin, signed_in):
+    client = signed_in(fin)
+    assert client.get(RULES)["ETag"] == '"v1"'
+    assert choose(client, "day").status_code == 428
+    assert choose(client, "day", '"v2"').status_code == 412
+    chosen = choose(client, "day", '"v1"')
+    assert (chosen.status_code, chosen["ETag"], chosen.json()["version"]) == (200, '"v2"', 2)
+    assert choose(client, "period", '"v1"').status_code == 412
+    assert client.get(RULES).json()["policy"]["idle_basis"] == "day"
+    # What is chosen already changes nothing, and is no new version.
+    assert choose(client, "day", '"v2"')["ETag"] == '"v2"'
+
+
+@pytest.mark.parametrize("body", ["0", "[]", '{"idle_basis": ["day"]}', '{"idle_basis": null}'])
+def test_rules_that_are_no_words_are_refused(june, fin, signed_in, body):
+    headers = {"If-Match": '"v1"'}
+    answer = signed_in(fin).patch(RULES, body, content_type=JSON, headers=headers)
+    assert answer.status_code == 400

@@ -10,13 +10,15 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 from django.urls import Resolver404, resolve
 
+from gpuplatform.common.pages import RAIL
+from tests.gallery import DARK, every_picture, file_of, gallery
 from tests.house.test_rooms import ROOT
 from tests.house.test_texts import DOCS
-from tests.screenshots import PAGES
 
 README = ROOT / "README.md"
 PRODUCTION = ROOT / "docs" / "production.md"
 GUIDES = sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "docs/coming-from").glob("*.md"))
+LARGEST_PICTURE, ALL_PICTURES = 100_000, 6_000_000  # bytes
 CODE = re.compile(r"`([^`\n]+)`")
 INDENTED = re.compile(r"^(?: {4,}|\t)(\S.*)$", re.MULTILINE)
 TARGET = re.compile(r"\bmake((?: +[A-Z]+=\S+| +[a-z][a-z-]*)+)")
@@ -128,4 +130,21 @@ def pictures(text: str) -> Iterable[str]:
 def test_the_pictures_of_the_readme_are_those_that_make_screenshots_takes() -> None:
     shown = set(pictures(README.read_text()))
     assert len(shown) >= len({"overview", "overview-dark", "a persona each"})
-    assert shown <= {f"docs/screenshots/{name}.png" for name in PAGES}
+    assert shown <= {f"docs/screenshots/{name}" for name in taken()}
+
+
+def taken() -> set[str]:
+    """Return the files that ``make screenshots`` writes, beside the list of them."""
+    light = {file_of(one, "light") for one in every_picture()}
+    return light | {file_of(one, "dark") for one in every_picture() if one.name in DARK}
+
+
+def test_the_gallery_shows_every_page_of_the_rail_and_stays_small() -> None:
+    folder = ROOT / "docs" / "screenshots"
+    assert (folder / "README.md").read_text() == gallery()
+    files = {path.name: path.stat().st_size for path in folder.glob("*.webp")}
+    assert set(files) == taken()
+    assert max(files.values()) < LARGEST_PICTURE
+    assert sum(files.values()) < ALL_PICTURES
+    looked_at = {resolve(re.sub(r"\?.*", "", one.path)).url_name for one in every_picture()}
+    assert {item.name for item in RAIL} <= looked_at

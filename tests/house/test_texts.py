@@ -29,7 +29,7 @@ def tracked() -> list[Path]:
         text=True,
         check=True,
     ).stdout.splitlines()
-    binary = {".png", ".ico", ".woff2", ".gz", ".backup", ".mo"}
+    binary = {".png", ".webp", ".ico", ".woff2", ".gz", ".backup", ".mo"}
     return [Path(name) for name in listed if Path(name).suffix not in binary]
 
 

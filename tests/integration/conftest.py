@@ -18,17 +18,6 @@ def empty_stack(postgresql_url: str, broker_url: str, tmp_path: Path) -> Iterato
         yield made
 
 
-@pytest.fixture(scope="session")
-def migrated(
-    postgresql_url: str, broker_url: str, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[str]:
-    """The name of a migrated database to copy."""
-    home = tmp_path_factory.mktemp("migrated")
-    with stack_on(postgresql_url, broker_url, home, 0) as made:
-        made.manage("migrate", "--no-input")
-        yield made.database_url.rsplit("/", 1)[1]
-
-
 @pytest.fixture
 def stack(postgresql_url: str, broker_url: str, migrated: str, tmp_path: Path) -> Iterator[Stack]:
     """The product as processes on a migrated PostgreSQL database and a broker."""

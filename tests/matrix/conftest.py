@@ -11,6 +11,7 @@ from django.db import transaction
 from django.test import Client, override_settings
 from django.test.client import ClientHandler
 
+from queues.choices import SCOPES
 from queues.models import ApiToken, Team, User
 from tests.conftest import person
 from tests.matrix import world as worlds
@@ -41,6 +42,8 @@ TOKENS = (
     ("lea reading", "lea", ("read",), None),
     ("ada reading", "ada", ("read",), None),
     ("lea of ia", "lea", ALL_SCOPES, "ia"),
+    *((f"{who} of everything", who, SCOPES, None) for who in ("ada", "fin", "aud", "lea", "ian")),
+    ("agent", "ada", ("cluster:agent",), None),
 )
 
 

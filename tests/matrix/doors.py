@@ -147,8 +147,10 @@ WEBHOOKS = "login 403 403 200 403 403 200"  # of Datos
 PAGES = (
     door("login/", "/login/", "200 home home home home home home"),
     door("login/code/", "/login/code/", "login home home home home home home"),
+    door("login/provider/", "/login/provider/", "404"),  # none in this world
+    door("login/provider/callback/", "/login/provider/callback/", "404"),
     door("logout/", "/logout/", ONLY_POST),
-    door("language/", "/language/", ONLY_POST),
+    door("language/", "/language/", "home home home home home home home"),
     door("healthz", "/healthz", EVERYBODY),
     door("readyz", "/readyz", EVERYBODY),
     door("metrics", "/metrics", "404"),
@@ -185,6 +187,7 @@ PAGES = (
     door("workloads/<uid>/", f"/workloads/{YAKS_WAITS}/", OF_IA),
     door("workloads/<uid>/", f"/workloads/{YAKS_RECLAIMS}/", OF_IA),
     door("workloads/<uid>/", f"/workloads/{UNKNOWN}/", OF_NOBODY),
+    door("workloads/act/", "/workloads/act/", ONLY_POST),
     door("workloads/<uid>/cancel/", f"/workloads/{ZEBU_RUNS}/cancel/", ONLY_POST),
     door("workloads/<uid>/active/", f"/workloads/{ZEBU_RUNS}/active/", ONLY_POST),
     door("workloads/<uid>/gate/", f"/workloads/{ZEBU_RUNS}/gate/", ONLY_POST),
@@ -247,6 +250,8 @@ PAGES = (
     door("quotas/", "/quotas/", EDITORS, files=True, shows=("queue",)),
     door("people/", "/people/", "login 403 403 403 403 200 200", files=True, shows=("colleague",)),
     door("people/new/", "/people/new/", EDITORS),
+    door("people/groups/", "/people/groups/", EDITORS),
+    door("people/groups/remove/", "/people/groups/remove/", ONLY_POST),
     door("people/<username>/edit/", "/people/eve/edit/", EDITORS),
     door("people/<username>/password/", "/people/eve/password/", ONLY_POST),
     door("people/<username>/second-factor/", "/people/eve/second-factor/", ONLY_POST),

@@ -28,6 +28,7 @@ from queues.models import (
     ClusterQueue,
     Cohort,
     FlavorQuota,
+    GroupGrant,
     LocalQueue,
     Membership,
     Namespace,
@@ -57,6 +58,7 @@ SOURCE, SOURCE_DAY = "opencost", "2026-06-01"
 BUDGET = "datos-june"
 LICENCES = "licences"  # shared from August on, so that June's bills know nothing of it
 REQUEST = 990_201
+GRANT = 990_301  # what a group at an identity provider gives
 REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
 REPLAY_WAITS = UUID("abcdef00-0000-7000-8000-00000000fffe")
 WEBHOOK, DELIVERY = (UUID(f"abcdef00-0000-7000-8000-00000000ff{end}") for end in ("fc", "fd"))
@@ -116,6 +118,7 @@ def build(ada: User) -> None:
         _promises(team, ada)
         _assign(team, MAPPING_ID + number)
     _webhook(Team.objects.get(name="datos"))
+    GroupGrant.objects.create(pk=GRANT, group="/gpu/money", role="finance")
 
 
 def _webhook(team: Team) -> None:

@@ -24,6 +24,7 @@ from tests.matrix.world import (
     CHECK,
     DELIVERY,
     GATE,
+    GRANT,
     LICENCES,
     MAPPING_ID,
     MONTH,
@@ -316,6 +317,8 @@ WRITES = (
         {"sign_in": "generated", "reason": REASON},
         "/people/eve/password/",
     ),
+    page("people/groups/", ADMIN, {"group": "/new", "gives": "finance"}),
+    page("people/groups/remove/", ADMIN, {"key": str(GRANT)}),
     page(
         "people/<username>/second-factor/",
         ADMIN,
@@ -350,6 +353,11 @@ WRITES = (
     page("account/mail/", ANYBODY, {"wanted": "no"}),
     page("account/language/", ANYBODY, {"language": "de"}),
     page("account/tokens/revoke/", "login 404 404 404 404 404 ok", token_of_ada),
+    page(
+        "workloads/act/",
+        LEAD_OF_DATOS,
+        {"act": "cancel", "uid": str(ZEBU_RUNS), "confirm": "1"},
+    ),
     page("workloads/<uid>/cancel/", LEAD_OF_DATOS, {}, f"/workloads/{ZEBU_RUNS}/cancel/"),
     page(
         "workloads/<uid>/active/",
@@ -724,6 +732,7 @@ WRITES = (
         "401 403 403 403 ok 403 ok",
         {"idle_basis": "day", "reason": REASON},
         path=f"/api/v1/periods/{MONTH}/policy/",
+        headers=FIRST_VERSION,
     ),
     rest(
         "POST",

@@ -1,4 +1,7 @@
-"""The pages in a real browser: they work, are accessible, and ask nobody but this machine."""
+"""The pages in a real browser: they work, and ask nobody but this machine.
+
+That each is accessible and as wide as its window stands in tests/walks.
+"""
 
 import shutil
 from collections.abc import Iterator
@@ -16,7 +19,6 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here"),
 ]
-SIZES = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 390, "height": 844}}
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def page(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright's loop runs beside us
     with sync_playwright() as tool:
         browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        tab = browser.new_page(base_url=live_server.url, viewport=SIZES["wide"])
+        tab = browser.new_page(base_url=live_server.url, viewport={"width": 1280, "height": 900})
         errors, foreign = [], []
         tab.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
         tab.on("pageerror", lambda error: errors.append(str(error)))
@@ -44,40 +46,6 @@ def sign_in(page: Any, name: str = "ada") -> None:
     page.fill("[name=password]", "correct horse battery")
     page.click("button[type=submit]")
     page.wait_for_url("**/")
-
-
-def serious(page: Any) -> list[tuple[str, str]]:
-    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
-
-    found = Axe().run(page).response["violations"]
-    grave = [v for v in found if v["impact"] in {"serious", "critical"}]
-    return [(v["id"], v["nodes"][0]["html"]) for v in grave]
-
-
-@pytest.mark.parametrize(("theme", "size"), [("light", "narrow"), ("dark", "wide")])
-def test_every_page_is_accessible_and_fits(platform, ada, page, theme, size):
-    sign_in(page)
-    page.set_viewport_size(SIZES[size])
-    page.context.add_cookies([{"name": "theme", "value": theme, "url": page.url}])
-    paths = [
-        *(reverse(name) for name in ("overview", "queues", "workloads", "nodes", "borrowing")),
-        *(reverse(name) for name in ("teams", "audit", "submit", "queue-new")),
-        *(reverse(name) for name in ("people", "person-new", "account", "account-password")),
-        *(reverse(name) for name in ("cost", "bills", "prices", "price-new")),
-        reverse("person-edit", args=["ada"]),
-        reverse("queue", args=["cq-datos"]),
-        reverse("queue-edit", args=["cq-datos"]),
-        reverse("cohort", args=["llm"]),
-        reverse("team", args=["datos"]),
-        reverse("node", args=["h100-node-01"]),
-        reverse("workload", args=[platform.later.uid]),
-        reverse("workload", args=[platform.train.uid]),
-    ]
-    too_wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    for path in paths:
-        page.goto(path)
-        assert (path, serious(page)) == (path, [])
-        assert (path, page.evaluate(too_wide)) == (path, False)
 
 
 def test_charts_are_drawn_and_follow_the_theme(platform, ada, page):
@@ -139,3 +107,19 @@ def test_an_open_page_learns_that_somebody_has_started(platform, ada, page, monk
     page.clock.fast_forward(16_000)
     page.wait_for_selector("#headline >> text=runs")
     assert page.locator("details[open] pre").count() == 1  # what was opened stays open
+
+
+def test_an_open_page_says_that_it_has_lost_its_connection_until_it_is_back(platform, ada, page):
+    page.clock.install()
+    sign_in(page)
+    page.goto(reverse("queues"))
+    page.evaluate(
+        "() => { window.asks = window.fetch; window.fetch = () => Promise.reject(new Error()); }"
+    )
+    page.clock.fast_forward(90_000)
+    page.wait_for_selector("[role=status] >> text=This page has lost its connection")
+    assert page.is_visible("text=cq-datos")  # nothing is taken away
+    page.evaluate("() => { window.fetch = window.asks; }")
+    page.clock.fast_forward(16_000)
+    page.clock.fast_forward(6_000)
+    page.wait_for_selector("[role=status] >> text=This page has lost", state="detached")

@@ -11,6 +11,7 @@ import time_machine
 from django.urls import reverse
 
 from finops.models import Price
+from queues.models import Team
 from scheduling.models import WorkloadEvent
 from tests.finops.rows import price
 from tests.scheduling.loop import world
@@ -107,3 +108,12 @@ def test_the_window_and_the_filters_narrow_it(reclaimed: Any, ada: Any, signed_i
     WorkloadEvent.objects.filter(kind="evicted").update(at=NOON - 20 * 24 * HOUR)
     assert not browser.get(reverse("evictions"), {"days": "7"}).context["rows"]
     assert len(browser.get(reverse("evictions"), {"days": "30"}).context["rows"]) == 1
+
+
+def test_teams_are_offered_by_the_names_that_the_page_shows(
+    reclaimed: Any, ada: Any, signed_in: Any
+):
+    Team.objects.filter(name="datos").update(display_name="Data Office")
+    page = signed_in(ada).get(reverse("evictions"))
+    assert ("datos", "Data Office") in page.context["choices"]["team"]
+    assert '<option value="datos">Data Office</option>' in page.text

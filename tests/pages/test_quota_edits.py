@@ -53,6 +53,59 @@ def test_two_queues_are_changed_in_one_go_with_one_request_id(browser):
     assert len({entry.request_id for entry in entries}) == 1
 
 
+# ---- one amount for the selected rows ----------------------------------------------------------
+def filled(browser, amount, *picked, column="nominal", **nominals_typed):
+    """Return the page after an amount was put into rows, and what their inputs say then."""
+    typed = {"cq-datos": "8", "cq-ia": "8"} | nominals_typed
+    rows = [f"{queue}|{FLAVOR}|{GPU}" for queue in picked]
+    more = {"fill": "1", "fill-column": column, "fill-amount": amount, "pick": rows}
+    page = browser.post(PAGE, sent(typed) | more)
+    shown = {form.cell.queue: form[column].value() for form in page.context["cells"].forms}
+    return page, shown
+
+
+@pytest.mark.parametrize(
+    ("amount", "says"), [("12", "12"), ("+4", "12"), ("-3", "5"), ("50%", "4"), ("33%", "2")]
+)
+def test_an_amount_is_put_into_the_selected_rows_and_nothing_is_saved(browser, amount, says):
+    page, shown = filled(browser, amount, "cq-ia")
+    assert (page.status_code, shown) == (200, {"cq-datos": "8", "cq-ia": says})
+    assert nominals() == {"cq-datos": 8, "cq-ia": 8}
+    answer = browser.post(PAGE, sent(shown))
+    assert answer.status_code == 302
+    assert nominals() == {"cq-datos": 8, "cq-ia": int(says)}
+
+
+def test_what_was_typed_before_counts_and_stays(browser):
+    _page, shown = filled(browser, "+2", "cq-datos", **{"cq-datos": "5", "cq-ia": "7"})
+    assert shown == {"cq-datos": "7", "cq-ia": "7"}
+
+
+def test_a_limit_is_taken_off_many_rows_at_once(browser):
+    _page, shown = filled(browser, "", "cq-datos", "cq-ia", column="borrowing_limit")
+    assert shown == {"cq-datos": "", "cq-ia": ""}
+
+
+@pytest.mark.parametrize(
+    ("amount", "picked", "column", "words"),
+    [
+        ("4", [], "nominal", "Select at least one row"),
+        ("", ["cq-ia"], "nominal", "say how much"),
+        ("-9", ["cq-ia"], "nominal", "less than nothing"),
+        ("some", ["cq-ia"], "nominal", "some is not an amount"),
+        ("+1", ["cq-datos", "cq-ia"], "borrowing_limit", "cq-ia h100-sxm: it has no limit"),
+    ],
+)
+def test_an_amount_that_cannot_be_put_there_says_so_and_loses_nothing(
+    browser, amount, picked, column, words
+):
+    page, shown = filled(browser, amount, *picked, column=column, **{"cq-ia": "7"})
+    assert page.status_code == 422
+    assert words in " ".join(line["message"] for line in page.context["problems"])
+    assert 'value="7"' in page.text
+    assert shown["cq-datos"] == ("8" if column == "nominal" else "4")
+
+
 def test_a_check_tells_what_it_means_for_all_of_them_and_saves_nothing(browser):
     answer = browser.post(PAGE, sent({"cq-datos": "4", "cq-ia": "12"}, check="1", reason=""))
     assert answer.status_code == 200

@@ -72,7 +72,7 @@ def test_what_can_never_start_says_so_and_is_not_wanted(platform, ada, signed_in
     assert "Looked at again in every cycle" not in page
     overview = signed_in(ada).get(reverse("overview")).text
     assert "14 of 16 GPUs are in use and 4 more are wanted" in overview
-    assert "36 more can never start" in overview
+    assert "36 GPUs more can never start" in overview
 
 
 def test_an_ended_workload_stood_and_names_who_cancelled_it(platform, lea, signed_in):
@@ -114,3 +114,14 @@ def test_a_lead_who_only_lends_borrows_nothing(platform, ian, lea, signed_in):
     quota, _used, tile = signed_in(lea).get(reverse("overview")).context["tiles"][:3]
     assert (tile.value, tile.sub) == ("4", "in 1 open loan")
     assert quota.sub == "0 of them lent"
+
+
+def test_the_list_speaks_of_work_in_vain_as_the_overview_does(platform, ada, signed_in):
+    world.work("datos", "huge", pods=9, gpus=4)
+    decide()
+    page = signed_in(ada).get(reverse("workloads")).text
+    assert "1 workload waits, 1 more can never start, 2 hold their nodes" in page
+    marked = [row for row in page.split("<tr")[1:] if "can never start" in row]
+    assert len(marked) == 1
+    assert "huge" in marked[0]
+    assert '<td data-label="Position" class="num">1</td>' in page  # cards show it, too

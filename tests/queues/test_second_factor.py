@@ -82,6 +82,21 @@ def test_a_clock_may_be_off_by_half_a_minute(secured, periods, status):
     assert enter(by_password("eve")[0], code_of(secured[0], periods)).status_code == status
 
 
+@pytest.mark.parametrize(
+    "sent", [{}, {"credential": "{}"}, {"code": ""}, {"code": "é１２３"}, {"code": "9" * 5000}]
+)
+def test_what_is_no_code_is_refused(secured, sent):
+    browser, _ = by_password("eve")
+    assert browser.post(reverse("mfa_authenticate"), sent).status_code == 422
+
+
+@pytest.mark.parametrize("gap", [" ", "-"])
+def test_a_code_may_be_typed_in_two_halves_and_is_used_up_all_the_same(secured, gap):
+    code = code_of(secured[0])
+    for typed, status in ((f"{code[:3]}{gap}{code[3:]}", 302), (code, 422)):
+        assert enter(by_password("eve")[0], typed).status_code == status
+
+
 def test_a_recovery_code_is_good_once_and_noted(secured):
     code = secured[1][3]
     assert enter(by_password("eve")[0], code).status_code == 302

@@ -9,14 +9,27 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling.bench import bulk, coldstart, drain, gang, gangs, kueue_load, openb, paced, philly
+from scheduling.bench import (
+    bulk,
+    coldstart,
+    drain,
+    gang,
+    gangs,
+    kueue_load,
+    openb,
+    paced,
+    philly,
+    submit,
+)
 from scheduling.bench.registry import registered
 from scheduling.bench.report import Report
 from scheduling.engine.terms import PlacementPolicy
 from scheduling.replay.reading import read_trace
 from scheduling.replay.site import node_gpus, read_site
 
-OWN = {one.name: one for one in (gangs.BENCH, paced.BENCH, coldstart.BENCH, bulk.BENCH)}
+OWN = {
+    one.name: one for one in (gangs.BENCH, paced.BENCH, coldstart.BENCH, bulk.BENCH, submit.BENCH)
+}
 LOADS = ("baseline", "large_scale", "tas")
 
 

@@ -39,6 +39,7 @@ POD_SETS = {
     "no level": replace(POD_SET, topology=TopologySpec("unconstrained")),
     "a level without force": replace(POD_SET, topology=TopologySpec("unconstrained", "rack")),
     "one slice": replace(POD_SET, slices=(SliceSpec("rack", 4),)),
+    "a preferred slice": replace(POD_SET, slices=(SliceSpec("rack", 4, "preferred"),)),
     "slices of slices": replace(POD_SET, slices=(SliceSpec("block", 4), SliceSpec("rack", 2))),
     "a group": replace(POD_SET, group="g", topology=TopologySpec("required", "rack")),
     "subgroups": replace(POD_SET, subgroup=SubgroupSpec(4, 0)),

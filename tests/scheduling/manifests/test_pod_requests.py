@@ -72,6 +72,49 @@ CASES: list[tuple[str, dict[str, Any], dict[str, int]]] = [
         {"containers": [container("1", gpu=2)], "resources": {"requests": {"cpu": "6"}}},
         {"cpu": 6_000, GPU: 2},
     ),
+    (
+        "overhead comes on top of pod-level requests",
+        {
+            "containers": [container("1")],
+            "resources": {"requests": {"cpu": "4"}},
+            "overhead": {"cpu": "250m"},
+        },
+        {"cpu": 4_250},
+    ),
+    (
+        "pod-level limits only bound what containers ask for",
+        {
+            "containers": [container("1")],
+            "resources": {"limits": {"cpu": "8", "memory": "1Gi"}},
+            "overhead": {"memory": "64Mi"},
+        },
+        {"cpu": 1_000, "memory": 2**30 + 64 * 2**20},
+    ),
+    (
+        "what an init container or sidecar asks for is asked for",
+        {
+            "containers": [container()],
+            "initContainers": [container("2"), container("1", always=True)],
+            "resources": {"limits": {"cpu": "8"}},
+        },
+        {"cpu": 2_000},
+    ),
+    (
+        "a container's limit is its request, whatever the pod's limit is",
+        {
+            "containers": [container(limits={"cpu": "3"})],
+            "resources": {"limits": {"cpu": "8"}},
+        },
+        {"cpu": 3_000},
+    ),
+    (
+        "pod-level requests and limits stand side by side",
+        {
+            "containers": [container("1")],
+            "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "8", "memory": "1Gi"}},
+        },
+        {"cpu": 2_000, "memory": 2**30},
+    ),
     ("odd fractions are rounded up", {"containers": [container("0.0001")]}, {"cpu": 1}),
     ("nothing asked is nothing", {"containers": [{"name": "c"}]}, {}),
 ]
