@@ -111,10 +111,10 @@ def test_a_model_has_one_deployment_and_a_team_one_cost_centre_at_a_time(june, f
 
 def test_the_same_again_changes_nothing_and_leaves_no_trace(june, ada):
     spec = MappingSpec("litellm_team", "team-1", "ia", valid_from=rows.JUNE)
-    first = set_mapping(spec, ada, "asked for")
-    assert set_mapping(spec, ada, "asked for") == first
+    first = set_mapping(spec, ada, "asked for by IA")
+    assert set_mapping(spec, ada, "asked for by IA") == first
     entry = AuditEntry.objects.get(action="cost_mapping.set")
-    assert (entry.team, entry.reason, entry.after["team"]) == ("ia", "asked for", "ia")
+    assert (entry.team, entry.reason, entry.after["team"]) == ("ia", "asked for by IA", "ia")
 
 
 def test_nothing_begins_or_ends_in_a_closed_month(june):
