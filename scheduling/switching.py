@@ -160,7 +160,7 @@ def answer_check(
     state.save()
     facts = {"check": name, "verdict": verdict.value, "message": message[:500], "by": state.by}
     lifecycle.tell(row, "check_answered", at=state.at, facts=facts)
-    _note(row, "check_answered", actor, message)
+    _note(row, "check_answered", actor, "", check=name, verdict=verdict.value, message=message)
     return state
 
 
@@ -192,13 +192,14 @@ def _written(done: bool) -> None:
         raise Rejected([Problem("status", "already_finished", words)])
 
 
-def _note(row: Workload, verb: str, actor: User | None, reason: str) -> None:
+def _note(row: Workload, verb: str, actor: User | None, reason: str, **more: str) -> None:
     audit.record(
         actor,
         f"workload.{verb}",
         ("Workload", f"{row.namespace}/{row.name}"),
         after={"uid": str(row.uid), "status": row.status, "gates": row.gates}
-        | ({"priority": row.priority} if verb == "priority_changed" else {}),
+        | ({"priority": row.priority} if verb == "priority_changed" else {})
+        | more,
         reason=reason,
         team=row.team.name if row.team else "",
     )

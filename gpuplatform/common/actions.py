@@ -52,6 +52,7 @@ SENTENCES: Mapping[str, str | Promise] = {
     "billing_period.policy_chosen": _("Rules of a month chosen"),
     "shared_cost.set": _("Shared cost set"),
     "shared_cost.ended": _("Shared cost ended"),
+    "namespace.taken": _("Namespace given to another team"),
     "litellm_limit.pushed": _("Limit pushed to LiteLLM"),
     "billing_period.put_forward": _("Month put forward"),
     "billing_period.reviewed": _("Month reviewed"),

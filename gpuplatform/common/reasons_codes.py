@@ -50,6 +50,8 @@ RULES: dict[str, Reason] = _all(
         "no_such_team": _("There is no such team."),
         "not_at_the_top": _("Fairness is set at the top of a tree of cohorts."),
         "not_found": _("It is not there, or not there for you."),
+        "reason_required": _("This needs a reason, which stands in the audit trail."),
+        "reason_too_short": _("A reason has at least 10 characters."),
         "out_of_range": _("The number is outside its bounds."),
         "required": _("The field is needed."),
         "reserved_name": _("The platform itself uses this name."),

@@ -44,7 +44,7 @@ from scheduling.models import AdmissionCheck, Node
 from scheduling.specs import CheckSpec, NodeSpec
 
 METADATA_NAME = "kubernetes.io/metadata.name"
-REASON = "manifest"
+REASON = "From a manifest"
 
 
 def version_of(spec: Any) -> int:

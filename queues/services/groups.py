@@ -30,7 +30,7 @@ def add_group_grant(
     """
     problems = [*check_text(group, "group", GROUP_LENGTH)]
     if not group.strip():
-        problems.append(Problem("group", "missing", _("say which group")))
+        problems.append(Problem("group", "required", _("say which group")))
     problems += check_choice(role, TeamRole.values if team else Role.values, "gives")
     refuse(problems)
     same = GroupGrant.objects.filter(group=group, team=team)

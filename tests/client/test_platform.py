@@ -159,7 +159,7 @@ def test_nodes_say_what_is_free_and_can_be_cordoned(gpuctl: Run, cast: Any) -> N
     assert sorted(row[3:] for row in rows) == [["4", "0", "4", "0"], ["4", "3", "1", "0"]]
     assert gpuctl(cast.ada, "cordon", "h100-node-01", "--dry-run").code == 0
     assert Node.objects.get(name="h100-node-01").schedulable
-    assert gpuctl(cast.ada, "cordon", "h100-node-01", "--reason", "New fans").code == 0
+    assert gpuctl(cast.ada, "cordon", "h100-node-01", "--reason", "New fans are needed").code == 0
     assert not Node.objects.get(name="h100-node-01").schedulable
     row = next(row for row in gpuctl(cast.lea, "nodes").rows if row[0] == "h100-node-01")
     assert (row[2], row[5]) == ("cordoned", "0")
@@ -169,7 +169,7 @@ def test_nodes_say_what_is_free_and_can_be_cordoned(gpuctl: Run, cast: Any) -> N
     assert "nothing was changed" in tried.err
     assert "go elsewhere where there is room" in " ".join(tried.err.split())
     assert not Node.objects.get(name=node).draining
-    assert gpuctl(cast.ada, "drain", node, "--reason", "New fans").code == 0
+    assert gpuctl(cast.ada, "drain", node, "--reason", "New fans are needed").code == 0
     assert Node.objects.get(name=node).draining
 
 

@@ -26,7 +26,8 @@ SECRETS = {
     "METRICS_TOKEN": "swordfish-2",
     "EMAIL_HOST_PASSWORD": "swordfish-3",
     "CELERY_BROKER_URL": "redis://:swordfish-4@localhost:6379/0",
-    "SOURCE_SECRETS": {"SOURCE_OPENCOST_TOKEN": "swordfish-5"},
+    "SOURCE_SECRETS": {"SOURCE_OPENCOST_TOKEN": "swordfish-5"    "OIDC_CLIENT_SECRET": "swordfish",
+},
 }
 
 
@@ -108,6 +109,7 @@ def test_no_secret_is_shown_anywhere(settings, ada, signed_in):
         "CELERY_BROKER_URL": "set",
         "METRICS_TOKEN": "set",
         "EMAIL_HOST_PASSWORD": "set",
+        "OIDC_CLIENT_SECRET": "set",
     }
 
 

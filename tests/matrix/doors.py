@@ -78,6 +78,7 @@ class Door:
     shows: tuple[str, ...] = ()
     allowed: Mapping[str, str] = field(default_factory=dict)
     takes_scope: bool = False  # reading it takes another scope than ``read``
+    shows_examples: bool = False  # names of this world that were recorded once, and are no rows
 
     @property
     def is_rest(self) -> bool:
@@ -181,7 +182,8 @@ PAGES = (
         files=True,
         shows=("running", "waiting", "ended"),
     ),
-    door("workloads/", f"/workloads/?queue={YAKS}&q=a", SIGNED_IN, files=True),
+    door("workloads/", "/workloads/?q=a", SIGNED_IN, files=True),
+    door("workloads/", f"/workloads/?queue={YAKS}", SIGNED_IN),
     door("workloads/<uid>/", f"/workloads/{ZEBU_RUNS}/", OF_DATOS, allowed=LENDER),
     door("workloads/<uid>/", f"/workloads/{ZEBU_EVICTED}/", OF_DATOS, allowed=HOLDER),
     door("workloads/<uid>/", f"/workloads/{YAKS_WAITS}/", OF_IA),
@@ -402,7 +404,7 @@ REST = (
     ),
     door(f"{HOOK}test/", f"/{API}webhooks/{WEBHOOK}/test/", REST_ONLY_POST),
     door(f"{HOOK}secret/", f"/{API}webhooks/{WEBHOOK}/secret/", REST_ONLY_POST),
-    door(f"{API}openapi.json", "/api/v1/openapi.json", EVERYBODY),
+    door(f"{API}openapi.json", "/api/v1/openapi.json", EVERYBODY, shows_examples=True),
     door("^api/", "/api/v1/nothing/", "404"),
     door(f"{API}manifests/", "/api/v1/manifests/", "401 405 405 405 405 405 405"),
     door(

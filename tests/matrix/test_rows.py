@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from gpuplatform.doors import examples
 from tests.matrix.canaries import Found, foreign_in, names_in
 from tests.matrix.doors import DOORS, PEOPLE, READERS_OF_ALL, REST, TEAM_OF, Door, routes
 from tests.matrix.world import CODES
@@ -80,6 +81,12 @@ def own_names(door: Door, form: str, who: str) -> Found:
     return found
 
 
+def harmless(door: Door) -> Found:
+    """Return names that tell nothing: what was asked, and examples that are kept as a file."""
+    asked = names_in(door.path)
+    return asked | names_in(examples.FILE.read_text()) if door.shows_examples else asked
+
+
 @pytest.mark.parametrize("who", PEOPLE)
 @pytest.mark.parametrize("door", DOORS, ids=str)
 def test_everybody_gets_the_right_answer_and_no_foreign_row(
@@ -90,8 +97,7 @@ def test_everybody_gets_the_right_answer_and_no_foreign_row(
         text = text_of(response)
         assert code_of(response) == door.answer_to(who), f"{form}: {text[:300]}"
         if who not in READERS_OF_ALL:
-            asked = names_in(door.path)  # an answer may repeat what it was asked
-            assert not foreign_in(text, team, door.allowed) - asked, form
+            assert not foreign_in(text, team, door.allowed) - harmless(door), form
         if response.status_code == 200:
             assert is_right_file(door, form, response), form
             assert own_names(door, form, who) <= names_in(text), form
@@ -118,7 +124,7 @@ def test_a_token_of_one_team_opens_no_row_of_another(
     response = program(holder).get(door.path)
     text = text_of(response)
     if response.status_code == 200:
-        assert not foreign_in(text, "ia", door.allowed)
+        assert not foreign_in(text, "ia", door.allowed) - harmless(door)
     theirs = "ian" if holder.startswith("ada") else "eve"  # lea has no part in IA
     expected = door.answer_to(theirs)
     if holder.startswith("ada") and door.is_money:

@@ -64,7 +64,7 @@ def unchanged(pristine: Rows) -> Iterator[Unchanged]:
 
 def code_of(response: Any) -> str:
     target = response.headers.get("Location", "")
-    if response.status_code == 302 and target.startswith("/login/"):
+    if response.status_code == 302 and target.startswith(("/login/?", "/login/code/")):
         return "login"
     if response.status_code == 302 and target == "/":
         return "home"

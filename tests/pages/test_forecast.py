@@ -116,7 +116,7 @@ EVERYTHING = WorkloadSpec(
     ),
     queue="lq",
     priority=7,
-    ceiling_queue="cq-datos",
+    ceiling_queue="cq-ia",
     min_member=2,
     role_minima={"main": 1},
     preemptible=False,

@@ -46,10 +46,13 @@ def test_what_nobody_needs_is_deleted_by_who_saw_it(ask: Callable[..., Any], add
     dry = ask("DELETE", f"{path}?dry_run=All", If_Match='"v1"')
     assert (dry.status_code, dry.json()["dry_run"]) == (200, True)
     assert ask("GET", path).status_code == 200
-    done = ask("DELETE", f"{path}?reason=Sold", If_Match='"v1"')
+    done = ask("DELETE", f"{path}?reason=Sold%20for%20parts", If_Match='"v1"')
     assert (done.status_code, done.content) == (204, b"")
     assert ask("GET", path).status_code == 404
-    assert AuditEntry.objects.filter(action__endswith=".deleted").latest("id").reason == "Sold"
+    assert (
+        AuditEntry.objects.filter(action__endswith=".deleted").latest("id").reason
+        == "Sold for parts"
+    )
 
 
 @pytest.mark.parametrize("address", ["cohorts/all", "flavors/h100-sxm"])

@@ -29,7 +29,9 @@ def pages_of(who):
     return [
         path
         for path in paths.values()
-        if not path.startswith((*NO_PAGES, *FOREIGN)) and ".json" not in path
+        if not path.startswith((*NO_PAGES, *FOREIGN))
+        and ".json" not in path
+        and "format=" not in path
     ]
 
 

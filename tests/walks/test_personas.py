@@ -38,10 +38,11 @@ def amounts(text, column):
 
 # ---- the admin ---------------------------------------------------------------------------------
 def onboard_vision(ada):
-    """Make the team, its namespace, its queue and the door to it, and its lead."""
-    ada.home()
-    ada.rail("Teams")
-    ada.click("New team")
+    """Make the team, its namespace, its queue and the door to it, and its lead, each by itself.
+
+    All in one go, at ``/teams/onboard/``, is tried in ``tests/doors/test_onboarding.py``.
+    """
+    ada.page.goto("/teams/new/")
     ada.type(name="vision", display_name="Vision", reason=REASON)
     ada.press("Create team")
     ada.reads("Before Vision can work")

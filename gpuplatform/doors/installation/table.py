@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 PLACE, MONEY, DECIDING = _("Where it lives"), _("Money"), _("Deciding")
 KEPT, DOORS, MAIL = _("What is kept"), _("Doors"), _("Mail")
+SIGN_IN = _("Signing in")
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +288,40 @@ SETTINGS = (
         _("networks that webhooks may call although they are not public"),
     ),
     Setting("WEBHOOK_HOSTS", DOORS, "none", _("the only hosts that webhooks may call")),
+    Setting(
+        "OIDC_ISSUER", SIGN_IN, "none", _("the company's identity provider, as its tokens call it")
+    ),
+    Setting("OIDC_CLIENT_ID", SIGN_IN, "none", _("as whom the platform is known there")),
+    Setting("OIDC_CLIENT_SECRET", SIGN_IN, "none", _("how it proves that"), secret=True),
+    Setting("OIDC_NAME", SIGN_IN, "single sign-on", _("what the button of the door says")),
+    Setting("OIDC_SCOPES", SIGN_IN, "openid profile email", _("what the provider is asked for")),
+    Setting("OIDC_GROUPS_CLAIM", SIGN_IN, "groups", _("where a token has the groups")),
+    Setting(
+        "OIDC_WITHOUT_GROUP", SIGN_IN, "no", _("yes: who has no place here comes in all the same")
+    ),
+    Setting(
+        "OIDC_ASK", SIGN_IN, "a platform admin", _("whom those without a place are told to ask")
+    ),
+    Setting(
+        "OIDC_LINK_BY_EMAIL",
+        SIGN_IN,
+        "yes",
+        _("no: who comes for the first time is taken for nobody who is there"),
+    ),
+    Setting("OIDC_SESSION_HOURS", SIGN_IN, "12", _("how long such a sign-in lasts"), unit="h"),
+    Setting(
+        "OIDC_IS_SECOND_FACTOR",
+        SIGN_IN,
+        "no",
+        _("yes: the provider asks for a second factor itself"),
+    ),
+    Setting(
+        "LOCAL_SIGN_IN_ONLY", SIGN_IN, "none", _("the one admin whose password is still taken")
+    ),
+    Setting("MFA_REQUIRED_ROLES", SIGN_IN, "none", _("who needs a second factor in a browser")),
+    Setting(
+        "MFA_ISSUER", SIGN_IN, "gpuplatform", _("what an authenticator app calls the platform")
+    ),
     Setting(
         "EMAIL_HOST",
         MAIL,

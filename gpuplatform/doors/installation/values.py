@@ -21,6 +21,9 @@ ELSEWHERE: Mapping[str, Callable[[], Any]] = {
     "GPUPLATFORM_SHARED": lambda: settings.SHARED_DATA.parent,
     "BEHIND_TLS_PROXY": lambda: settings.SECURE_PROXY_SSL_HEADER is not None,
     "DATABASE_URL": lambda: settings.DATABASES["default"]["NAME"],
+    "OIDC_SCOPES": lambda: " ".join(settings.OIDC_SCOPES),
+    "MFA_REQUIRED_ROLES": lambda: sorted(settings.MFA_REQUIRED_ROLES),
+    "MFA_ISSUER": lambda: settings.MFA_TOTP_ISSUER,
     "LOG_LEVEL": lambda: settings.LOGGING["root"]["level"],  # type: ignore[index]  # a dict
 }
 

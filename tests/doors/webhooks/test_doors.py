@@ -112,10 +112,19 @@ def test_a_bad_body_is_answered_with_its_field(ask: Ask, changed: Any, pointer: 
 def test_a_change_is_audited_and_a_repetition_is_none(ask: Ask) -> None:
     uid = ask("ada", "post", body=BODY).json()["uid"]
     for _ in range(2):
-        answer = ask("ada", "put", f"{uid}/?reason=Moved", BODY | {"url": "https://example.org/y"})
+        answer = ask(
+            "ada",
+            "put",
+            f"{uid}/?reason=Another%20host",
+            BODY | {"url": "https://example.org/y"},
+        )
         assert answer.json()["url"].endswith("/y")
     entry = AuditEntry.objects.get(action="webhook.updated")
-    assert (entry.reason, entry.before["url"][-1], entry.after["url"][-1]) == ("Moved", "x", "y")
+    assert (entry.reason, entry.before["url"][-1], entry.after["url"][-1]) == (
+        "Another host",
+        "x",
+        "y",
+    )
     assert ask("ada", "delete", f"{uid}/").status_code == 204
     assert AuditEntry.objects.filter(action="webhook.deleted", subject="chat").exists()
 

@@ -41,9 +41,9 @@ def test_an_agent_is_forgotten_from_its_page(driver: Driver, ada: Any, signed_in
     browser = signed_in(ada)
     page = browser.get("/agents/").content.decode()
     assert 'action="/agents/forget/"' in page
-    refused = browser.post("/agents/forget/", {"agent": "rack-1", "reason": "gone, and why so"})
+    refused = browser.post("/agents/forget/", {"agent": "rack-1", "reason": "gone"})
     assert refused.status_code == 422
-    assert 'value="gone, and why so"' in refused.content.decode()
+    assert 'value="gone"' in refused.content.decode()
     stranger = browser.post("/agents/forget/", {"agent": "rack-9", "reason": "It has burnt down"})
     assert stranger.status_code == 422
     assert Agent.objects.exists()
