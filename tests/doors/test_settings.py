@@ -26,8 +26,8 @@ SECRETS = {
     "METRICS_TOKEN": "swordfish-2",
     "EMAIL_HOST_PASSWORD": "swordfish-3",
     "CELERY_BROKER_URL": "redis://:swordfish-4@localhost:6379/0",
-    "SOURCE_SECRETS": {"SOURCE_OPENCOST_TOKEN": "swordfish-5"    "OIDC_CLIENT_SECRET": "swordfish",
-},
+    "SOURCE_SECRETS": {"SOURCE_OPENCOST_TOKEN": "swordfish-5"},
+    "OIDC_CLIENT_SECRET": "swordfish-6",
 }
 
 

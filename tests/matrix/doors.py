@@ -183,7 +183,6 @@ PAGES = (
         shows=("running", "waiting", "ended"),
     ),
     door("workloads/", "/workloads/?q=a", SIGNED_IN, files=True),
-    door("workloads/", f"/workloads/?queue={YAKS}", SIGNED_IN),
     door("workloads/<uid>/", f"/workloads/{ZEBU_RUNS}/", OF_DATOS, allowed=LENDER),
     door("workloads/<uid>/", f"/workloads/{ZEBU_EVICTED}/", OF_DATOS, allowed=HOLDER),
     door("workloads/<uid>/", f"/workloads/{YAKS_WAITS}/", OF_IA),

@@ -188,7 +188,7 @@ def test_an_acknowledgement_does_not_hold_for_other_numbers(fin, ada, found):
     june()
     found.append({"code": "unallocated", "amount": "900.00"})
     step("put_forward", fin)
-    acknowledge(JUNE, "unallocated", "", fin, "known")
+    acknowledge(JUNE, "unallocated", "", fin, "known since May")
     found[0] = {"code": "unallocated", "amount": "1900.00"}
     step("reviewed", fin)
     with pytest.raises(Rejected) as refusal:
