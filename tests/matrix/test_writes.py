@@ -64,7 +64,8 @@ def unchanged(pristine: Rows) -> Iterator[Unchanged]:
 
 def code_of(response: Any) -> str:
     target = response.headers.get("Location", "")
-    if response.status_code == 302 and target.startswith(("/login/?", "/login/code/")):
+    leaves = response.wsgi_request.path == "/logout/"  # whoever leaves is led to the door
+    if response.status_code == 302 and target.startswith("/login/") and not leaves:
         return "login"
     if response.status_code == 302 and target == "/":
         return "home"
