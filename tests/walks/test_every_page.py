@@ -10,7 +10,7 @@ from tests.matrix.doors import PAGES, PEOPLE
 from tests.walks.conftest import BROKER_DATABASE, WORLD
 from tests.walks.walker import Walker
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.long]
 WINDOWS = {"light": 390, "dark": 1280}  # the window in which a theme is looked at
 WIDTHS = (390, 1024, 1280)
 TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.walks.walker import PASSWORD
 
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.long]
 REASON = "Agreed in the review of quotas"
 JOB = """\
 apiVersion: batch/v1
