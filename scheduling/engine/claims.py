@@ -4,7 +4,7 @@ Work that is moved has one too, on the nodes where it starts again: from when it
 Source: ``decisions.md`` 4.6 and 4.7.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -133,12 +133,12 @@ class Claims:
             self.keep(claim)
 
     @contextmanager
-    def lifted(self) -> Iterator[None]:
-        """Look at the books without any claim; they are back afterwards."""
+    def lifted(self, keys: Iterable[str]) -> Iterator[None]:
+        """Look at the books without these claims; they are back afterwards."""
         with self._books.trial():
-            for key, claim in self._claims.items():
-                workload = self._workloads[key]
-                self._books.drop(workload, claim.assignments, self._books.coming)
+            for key in keys:
+                claim = self._claims[key]
+                self._books.drop(self._workloads[key], claim.assignments, self._books.coming)
             yield
 
     def standing(self) -> tuple[Claim, ...]:

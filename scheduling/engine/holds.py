@@ -4,7 +4,8 @@ Equal forms are explained once. Cost: O(waiting work), and one search for each f
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 
 from scheduling.engine.gates import Why, blocked, shut
 from scheduling.engine.ordering import queue_order
@@ -14,12 +15,14 @@ from scheduling.engine.reservations import elder_from, starves_at
 from scheduling.engine.rests import rest_of
 from scheduling.engine.rivals import Rivals
 from scheduling.engine.shapes import Form, form_of
-from scheduling.engine.snapshot import Reservation, Workload
+from scheduling.engine.snapshot import Claim, Reservation, Workload
 from scheduling.engine.state import State
 from scheduling.engine.surplus import next_piece
 from scheduling.engine.terms import BlockerCode, PendingReason
 from scheduling.engine.tree import QuotaKey
 
+MOST_TRIED = 8  # gangs of which each is tried by itself, whether a workload waits for it
+Lifted = Callable[[Iterable[str]], AbstractContextManager[None]]
 _NODES = {BlockerCode.GANG_NO_FIT, BlockerCode.TOPOLOGY_NO_DOMAIN, BlockerCode.FRAGMENTED}
 
 
@@ -140,14 +143,12 @@ class Holds:
             self.instants.append(at)
 
     def _claimed(self, workload: Workload) -> Iterator[Blocker]:
-        """Name the claims if the workload would fit without them."""
-        state = self._state
-        claimants = state.claims.keys() - {workload.key}
-        if not claimants:
-            return
-        with state.claims.lifted():
-            fits = state.assigner.assign(workload, state.books.both) is not None
-        if fits:
+        """Name the claims that must go so that the workload fits; none where that is no help."""
+        claims = self._state.claims
+        others = [one for one in claims.standing() if one.workload != workload.key]
+        found = [one.workload for one in others if self._meets(workload, one)]
+        claimants = self._needed(workload, found, claims.lifted)
+        if claimants:
             facts: dict[str, str | int] = {"claimants": ", ".join(sorted(claimants))}
             yield Blocker(BlockerCode.CLAIMED, facts=facts)
 
@@ -167,30 +168,41 @@ class Holds:
     def _in_the_way(self, workload: Workload, binding: Iterable[str]) -> list[str]:
         """Return which of these reservations must go so that it fits; none where that is no help.
 
-        None of them could stay. Where it need not wait for all, those go that start first.
+        Where it need not wait for all, those go that start first.
         """
         kept = self._state.reservations
         found = [key for key in binding if self._meets(workload, kept[key])]
-        if not found or not self._fits_without(workload, found):
+        found.sort(key=lambda k: (kept[k].promised, -kept[k].starts_at, k))
+        return self._needed(workload, found, kept.lifted)
+
+    def _needed(self, workload: Workload, keys: list[str], lifted: Lifted) -> list[str]:
+        """Return who must let go so that the workload fits, none of whom could stay.
+
+        The first of ``keys`` stay where some can. Of many, all are returned: each would cost a
+        placement.
+        """
+
+        def fits_without(some: list[str]) -> bool:
+            with lifted(some):
+                return self._state.assigner.assign(workload, self._state.books.both) is not None
+
+        if not keys or not fits_without(keys):
             return []
-        for key in sorted(found, key=lambda k: (kept[k].promised, -kept[k].starts_at, k)):
+        found = keys
+        for key in keys if len(keys) <= MOST_TRIED else ():
             fewer = [other for other in found if other != key]
-            if fewer and self._fits_without(workload, fewer):
+            if fewer and fits_without(fewer):
                 found = fewer
         return found
 
-    def _fits_without(self, workload: Workload, keys: Iterable[str]) -> bool:
-        with self._state.reservations.lifted(keys):
-            return self._state.assigner.assign(workload, self._state.books.both) is not None
-
-    def _meets(self, workload: Workload, reservation: Reservation) -> bool:
-        """Return whether a reservation keeps quota of the workload's tree, or nodes of its pools.
+    def _meets(self, workload: Workload, kept: Claim | Reservation) -> bool:
+        """Return whether it keeps quota of the workload's tree, or nodes of its pools.
 
         Work that no queue pays for may stand on any node.
         """
         books = self._state.books
         own = books.queue(workload)
-        other = books.queue(self._state.workloads[reservation.workload])
+        other = books.queue(self._state.workloads[kept.workload])
         if own is None or other is None:
             return True
         if books.soon.ledger.root(own) == books.soon.ledger.root(other):
@@ -199,7 +211,7 @@ class Holds:
             flavors = {fr.flavor for fr in books.snapshot.cluster_queues[own.name].quotas}
             nodes = (node.name for f in flavors for node in books.atlas.nodes_of(f))
             self._nodes[own] = frozenset(nodes)
-        return any(not self._nodes[own].isdisjoint(a.nodes) for a in reservation.assignments)
+        return any(not self._nodes[own].isdisjoint(a.nodes) for a in kept.assignments)
 
     def _sheltered(self, workload: Workload) -> Iterator[Blocker]:
         """Say how many could give way but for their minimum runtime, and until when."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from scheduling.engine.cycle import decide
+from scheduling.engine.holds import Holds
 from scheduling.engine.machines import CPU, GPU
 from scheduling.engine.plan import Admit, Evict, Hold
 from scheduling.engine.snapshot import (
@@ -14,6 +15,7 @@ from scheduling.engine.snapshot import (
     Quota,
     ResourceGroup,
 )
+from scheduling.engine.state import State
 from scheduling.engine.terms import (
     BlockerCode,
     BorrowWithinCohort,
@@ -197,6 +199,23 @@ def test_what_is_claimed_is_kept_while_victims_leave_one_by_one() -> None:
     assert hold.blockers[0].code is BlockerCode.CLAIMED
     sim.run()
     assert sim.admitted() == {"a4"}
+
+
+def test_only_the_claim_that_stands_in_the_way_is_named() -> None:
+    """Two trees wait for their victims on the same pool; a third queue waits for one of them."""
+    made = world().nodes(3).queue("a", 4, preemption=RECLAIM_ANY).queue("b", 0)
+    made.queue("c", 4, "vision", preemption=RECLAIM_ANY).queue("d", 0, "vision")
+    made.running("b4", "b", gpus=4, on=NODE).running("d4", "d", gpus=4, on={"h100-node-02": 1})
+    sim = Simulator(made.pending("a4", "a", gpus=4).pending("c4", "c", gpus=4).build())
+    sim.step()
+    assert {claim.workload for claim in sim.plan.memory.claims} == {"a4", "c4"}
+    gone = tuple(w for w in sim.snapshot.workloads if w.key not in {"b4", "d4"})
+    thief = replace(gone[0], key="thief", queue="b", admission=None, created_at=1.0, priority=-1)
+    claims = Memory(claims=sim.plan.memory.claims)
+    holds = Holds(State(replace(sim.snapshot, workloads=(*gone, thief), memory=claims)))
+    (hold,) = [one for one in holds if one.workload == "thief"]
+    (claimed,) = [one for one in hold.blockers if one.code is BlockerCode.CLAIMED]
+    assert claimed.facts == {"claimants": "a4"}
 
 
 def test_a_claim_ends_with_time_or_when_its_workload_is_withdrawn() -> None:
