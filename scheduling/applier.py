@@ -20,6 +20,7 @@ from scheduling.loader import Loaded
 from scheduling.models import Admission, Node, Placement, PodSet, Workload
 from scheduling.moves import Line, Move
 from scheduling.resizing import granted_gpus, grow, note_lost, resize
+from scheduling.shrinking import set_apart
 
 NOTHING_TOLD = ("", "[]", None)
 PLACEMENT = (
@@ -136,21 +137,8 @@ class _Application:
 
     def _part(self, held: Held, known: Known, decision: Shrink) -> None:
         """Let the pods that were taken stand apart until the backend has seen them go."""
-        now, reason = self._world.now, decision.reason.value
-        part, _ = Admission.objects.update_or_create(
-            workload_id=held.workload_id,
-            is_part=True,
-            released_at=None,
-            defaults={"evicted_at": now, "eviction_reason": reason},
-            create_defaults={
-                "cluster_queue": held.cluster_queue,
-                "admitted_at": held.admitted_at,
-                "started_at": held.started_at,
-                "evicted_at": now,
-                "eviction_reason": reason,
-                "is_part": True,
-            },
-        )
+        now = self._world.now
+        part = set_apart(held, now, decision.reason.value)
         key = leaving_key(known.key)
         pods = leaver(known, decision.pods, self._known.get(key)).admission
         assert pods is not None

@@ -17,6 +17,7 @@ from scheduling.engine.atlas import Atlas
 from scheduling.engine.cutting import slice_domains
 from scheduling.engine.parts import kept_in_slices
 from scheduling.engine.standing import shrunk
+from scheduling.faces import Held
 from scheduling.loader import load_snapshot
 from scheduling.models import Admission, Placement, PodSet, Workload
 
@@ -58,7 +59,7 @@ def let_leave(row: Workload, pod_sets: Sequence[PodSet], at: datetime) -> None:
     if not leaving:
         return
     admission = leaving[0][0].admission
-    part = None if admission.is_reserved else _part_of(admission, at)
+    part = None if admission.is_reserved else set_apart(admission, at, WHY)
     for placement, stays in leaving:
         if part is not None:
             _move(placement, stays, part)
@@ -88,20 +89,19 @@ def _taken(placed: QuerySet[Placement], left: Mapping[str, int]) -> list[tuple[P
     return [(one, left.get(one.node, 0)) for one in rows if one.count > left.get(one.node, 0)]
 
 
-def _part_of(admission: Admission, at: datetime) -> Admission:
-    """Return the admission of those pods of a workload that are on their way out."""
+def set_apart(held: Admission | Held, at: datetime, reason: str) -> Admission:
+    """Return the admission of those pods of a gang that are on their way out; one for each gang.
+
+    It stands until the backend has seen them go.
+    """
+    leaves = {"evicted_at": at, "eviction_reason": reason}
+    known = {name: getattr(held, name) for name in ("cluster_queue", "admitted_at", "started_at")}
     part, _ = Admission.objects.update_or_create(
-        workload=admission.workload,
+        workload_id=held.workload_id,
         is_part=True,
         released_at=None,
-        defaults={"evicted_at": at, "eviction_reason": WHY},
-        create_defaults={
-            "cluster_queue": admission.cluster_queue,
-            "admitted_at": admission.admitted_at,
-            "started_at": admission.started_at,
-            "evicted_at": at,
-            "eviction_reason": WHY,
-        },
+        defaults=leaves,
+        create_defaults={**known, **leaves},
     )
     return part
 

@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from gpuplatform.common import audit
 from gpuplatform.common.problems import Problem, Rejected
 from queues.choices import Role, TeamRole
-from queues.models import GroupGrant, Membership, PlatformRole, Team, User
+from queues.models import GroupGrant, PlatformRole, Team, User
 from queues.rules.words import check_choice, check_text
+from queues.services.memberships import write_membership
 from queues.services.people import set_platform_role
 from queues.services.writing import refuse
 
@@ -79,21 +80,8 @@ def _follow_teams(user: User, grants: Collection[GroupGrant]) -> None:
     for team in wanted.keys() | held.keys():
         place, role = held.get(team), wanted.get(team)
         before = place.role if place else None
-        if role == before or (place and not place.by_group):
-            continue
-        if role is None:
-            Membership.objects.filter(team=team, user=user).delete()
-        else:
-            given = {"role": role, "by_group": True}
-            Membership.objects.update_or_create(team=team, user=user, defaults=given)
-        audit.record(
-            None,
-            "membership.removed" if role is None else "membership.set",
-            ("Team", team.name),
-            before={"user": user.get_username(), "role": before},
-            after={"user": user.get_username(), "role": role},
-            team=team.name,
-        )
+        if role != before and (place is None or place.by_group):
+            write_membership(team, user, role, before=before, by_group=True, actor=None)
 
 
 def _follow_roles(user: User, wanted: set[str]) -> None:

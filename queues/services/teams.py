@@ -12,6 +12,7 @@ from queues.descriptions import as_json, describe_namespace, describe_team
 from queues.models import Membership, Namespace, PlatformRole, Team, User
 from queues.rules import check_namespace, check_team
 from queues.rules.words import check_choice
+from queues.services.memberships import write_membership
 from queues.services.writing import Edit, refuse, require_row, store
 from queues.specs import NamespaceSpec, TeamSpec
 
@@ -182,20 +183,6 @@ def set_membership(
         refuse(check_choice(role, TeamRole.values, "role"))
     before = Membership.objects.filter(team=team, user=user).first()
     refuse(_own_lead(before, role, actor))
-    was_by_hand = before is None or not before.by_group
-    if (before.role if before else None) == role and was_by_hand:
-        return
-    if role is None:
-        Membership.objects.filter(team=team, user=user).delete()
-    else:
-        given = {"role": role, "by_group": False}
-        Membership.objects.update_or_create(team=team, user=user, defaults=given)
-    audit.record(
-        actor,
-        "membership.removed" if role is None else "membership.set",
-        ("Team", team.name),
-        before={"user": user.get_username(), "role": before.role if before else None},
-        after={"user": user.get_username(), "role": role},
-        reason=reason,
-        team=team.name,
-    )
+    had, was_by_hand = before.role if before else None, before is None or not before.by_group
+    if had != role or not was_by_hand:
+        write_membership(team, user, role, before=had, by_group=False, actor=actor, reason=reason)

@@ -17,6 +17,7 @@ from scheduling.engine.parts import Parts
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import Assignment, FlavorResource, PodSet, Snapshot, Workload
 from scheduling.engine.standing import standing
+from scheduling.engine.terms import StopPolicy
 from scheduling.engine.tree import QuotaKey, QuotaTree, queue_key, quota_tree
 from scheduling.engine.usage import charged, paired
 
@@ -124,6 +125,25 @@ class Books:
         for fr, amount in self.charge(workload, assignments):
             if queue is not None:
                 self.staying.release(queue, fr, amount)
+
+    def may_get(
+        self, workload: Workload, assignments: tuple[Assignment, ...], asked: Workload
+    ) -> bool:
+        """Return whether what is kept for a workload can still be of use to it.
+
+        ``asked``: the pods for which it needs room; what is kept for other ones is worthless.
+        """
+        queue = self.snapshot.cluster_queues.get(workload.queue or "")
+        if workload.blocked or queue is None or queue.inactive:
+            return False
+        columns = queue.quotas
+        listed = all(
+            FlavorResource(flavor, resource) in columns
+            for assignment in assignments
+            for resource, flavor in assignment.flavors.items()
+        )
+        open_ = queue.stop_policy is StopPolicy.NONE
+        return open_ and listed and grants(asked, assignments)
 
     def can_stand(
         self, workload: Workload, assignments: tuple[Assignment, ...], sides: Sides

@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from scheduling.engine.books import Books
-from scheduling.engine.partial import grants
-from scheduling.engine.snapshot import Assignment, Claim, FlavorResource, Memory, Workload
-from scheduling.engine.terms import StopPolicy
+from scheduling.engine.snapshot import Assignment, Claim, Memory, Workload
 
 CLAIM_SECONDS = 600.0  # how long a claim outlives the last victim
 
@@ -100,18 +98,9 @@ class Claims:
 
     def _may_wait(self, workload: Workload, claim: Claim) -> bool:
         moves = workload.releasing and workload.key in claim.victims
-        if (workload.admission is not None and not moves) or workload.blocked:
+        if workload.admission is not None and not moves:
             return False
-        queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
-        if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
-            return False
-        columns = queue.quotas
-        listed = all(
-            FlavorResource(flavor, resource) in columns
-            for assignment in claim.assignments
-            for resource, flavor in assignment.flavors.items()
-        )
-        return listed and grants(self._asking(workload), claim.assignments)
+        return self._books.may_get(workload, claim.assignments, self._asking(workload))
 
     def make(
         self,

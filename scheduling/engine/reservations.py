@@ -14,16 +14,13 @@ from itertools import repeat
 
 from scheduling.engine.books import Books, Charge
 from scheduling.engine.ordering import urgency
-from scheduling.engine.partial import grants
 from scheduling.engine.patience import Patience
 from scheduling.engine.snapshot import (
     Assignment,
-    FlavorResource,
     Memory,
     Reservation,
     Workload,
 )
-from scheduling.engine.terms import StopPolicy
 from scheduling.engine.tree import QuotaKey
 from scheduling.engine.usage import is_gpu, paired
 
@@ -164,18 +161,9 @@ class Reservations:
         return reservation
 
     def _may_wait(self, workload: Workload, reservation: Reservation) -> bool:
-        if workload.admission is not None or workload.blocked:
+        if workload.admission is not None:
             return False
-        queue = self._books.snapshot.cluster_queues.get(workload.queue or "")
-        if queue is None or queue.inactive or queue.stop_policy is not StopPolicy.NONE:
-            return False
-        columns = queue.quotas
-        listed = all(
-            FlavorResource(flavor, resource) in columns
-            for assignment in reservation.assignments
-            for resource, flavor in assignment.flavors.items()
-        )
-        return listed and grants(self._asking(workload), reservation.assignments)
+        return self._books.may_get(workload, reservation.assignments, self._asking(workload))
 
     # -- who is bound ---------------------------------------------------------------------
 
