@@ -1,7 +1,8 @@
 """Where a workload's queue name leads, and whether it may go there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gpuplatform.common.likeness import nearest_name
 from queues.access import Actor, visible
@@ -20,6 +21,17 @@ class Doors:
     local_queues: Mapping[tuple[str, str], LocalQueue]
     cluster_queues: Mapping[str, ClusterQueue]
     namespace_labels: Mapping[str, Mapping[str, str]]
+    _ways: dict[tuple[str, str], "Way"] = field(default_factory=dict, repr=False, compare=False)
+
+    def way(self, namespace: str, queue_name: str) -> "Way":
+        """Return where a queue name leads, looked up once for all work that names it."""
+        known = self._ways.get((namespace, queue_name))
+        if known is None:
+            route = resolve_queue(namespace, queue_name, self)
+            door = str(route.local_queue) if route and route.local_queue else ""
+            known = Way(route, door, blocked(namespace, route, self))
+            self._ways[namespace, queue_name] = known
+        return known
 
     def ceiling(self, name: str, queue: str | None) -> str | None:
         """Return the queue ``name`` if it may bound work of ``queue``, else None.
@@ -44,6 +56,14 @@ class Route:
 
     cluster_queue: str
     local_queue: LocalQueue | None = None
+
+
+class Way(NamedTuple):
+    """Where a queue name leads; ``door``: the LocalQueue; why the rows keep waiting work out."""
+
+    route: Route | None
+    door: str
+    blocked: str
 
 
 HELD = "LocalQueueHeld"  # work that runs there stays as it is

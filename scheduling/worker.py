@@ -59,7 +59,7 @@ class Worker:
 
         Everything that is due is done: whoever calls need not know why it was woken.
         """
-        with _undisturbed():
+        with undisturbed():
             self._turn()
 
     def _turn(self) -> None:
@@ -233,7 +233,7 @@ class Worker:
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """Look for garbage after the block, not hundreds of times within it.
 
     What a turn makes lives until its end; searching all of it again and again took a quarter of

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, make_dataclass, replace
 from datetime import datetime
 from functools import cache, lru_cache, partial
 from itertools import starmap
+from sys import intern
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
@@ -32,7 +33,7 @@ from scheduling.readers import (
     tolerations_of,
     topology_of,
 )
-from scheduling.routes import Doors, blocked, drained, resolve_queue
+from scheduling.routes import Doors, drained
 from scheduling.specs import REQUEUE, SliceSpec
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
@@ -197,8 +198,10 @@ def roles_in(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
 
 def _by_workload(lines: Answers) -> defaultdict[UUID, list[RoleRow]]:
     found: defaultdict[UUID, list[RoleRow]] = defaultdict(list)
-    for uid, wanted, finished, *shape in lines:
-        found[uid].append(RoleRow(tuple(shape), wanted, finished))
+    shapes: dict[tuple[Any, ...], tuple[Any, ...]] = {}  # of a hundred thousand, most are alike
+    for uid, wanted, finished, *said in lines:
+        shape = tuple(said)
+        found[uid].append(RoleRow(shapes.setdefault(shape, shape), wanted, finished))
     return found
 
 
@@ -235,7 +238,7 @@ def _add(
         row.uid,
         runs.name,
         row.version,
-        row.status,
+        intern(row.status),
         row.team_id,
         row.gpus,
         (row.pending_reason, canonical(row.blockers_text), row.position),
@@ -262,9 +265,7 @@ def _grown(runs: Workload, row: Any, roles: Iterable[RoleRow], doors: Doors) -> 
         created_at=datetime.fromisoformat(since).timestamp() if since else runs.created_at,
         pod_sets=tuple(replace(p, count=wanted[p.name]) for p in runs.pod_sets),
         admission=None,
-        blocked=blocked(row.namespace, resolve_queue(row.namespace, row.queue_name, doors), doors)
-        if row.queue_name
-        else "",
+        blocked=doors.way(row.namespace, row.queue_name).blocked if row.queue_name else "",
         reclaimable={},
         replaces=runs.key,
     )
@@ -273,13 +274,13 @@ def _grown(runs: Workload, row: Any, roles: Iterable[RoleRow], doors: Doors) -> 
 def _workload(
     row: Any, roles: list[RoleRow], held: Held | None, stand: list[Placed], doors: Doors
 ) -> Workload:
-    route = resolve_queue(row.namespace, row.queue_name, doors)
+    route, door, kept_out = doors.way(row.namespace, row.queue_name)
     if held is not None:  # what is held stays where it was admitted
         held_in = held.cluster_queue
         queue, why = held_in if held_in in doors.cluster_queues else "", drained(route)
     elif row.queue_name:
         queue = route.cluster_queue if route else row.queue_name
-        why = blocked(row.namespace, route, doors)
+        why = kept_out
     else:
         queue, why = "", ""
     if held is None and read_json(row.gates_text):
@@ -300,7 +301,7 @@ def _workload(
         blocked=why,
         ceiling_queue=doors.ceiling(row.ceiling_queue, queue),
         version=row.version,
-        local_queue=str(route.local_queue) if route and route.local_queue else "",
+        local_queue=door,
         last_checkpoint_at=row.last_checkpoint_at.timestamp() if row.last_checkpoint_at else None,
         duration_s=lasts(row.expected_duration_s, row.max_execution_time_s),
         reclaimable={role.name: role.finished for role in roles if role.finished},

@@ -27,25 +27,28 @@ START = datetime(2026, 6, 1, 12, tzinfo=UTC)
 QUEUES, GPUS, SHAPES = 1_000, 8, 40
 GOAL_S, GOAL_MIB = 5.0, 400.0
 READ = """
-import json, resource, sys, time
+import json, sys, time
 import django
+from scheduling.bench.spent import most_mib
 django.setup()
 from django.db import connection
 connection.settings_dict["NAME"] = sys.argv[1]
 from datetime import datetime
 from scheduling.kept import Kept
-now, bare = datetime.fromisoformat(sys.argv[2]), resource.getrusage(resource.RUSAGE_SELF)
+from scheduling.worker import undisturbed
+now, bare = datetime.fromisoformat(sys.argv[2]), most_mib()
 began, cpu = time.perf_counter(), time.process_time()
-kept = Kept.read(now)
+with undisturbed():
+    kept = Kept.read(now)
 wall, spent = time.perf_counter() - began, time.process_time() - cpu
-read = resource.getrusage(resource.RUSAGE_SELF)
+read = most_mib()
 began = time.perf_counter()
-moves = len(kept.advance(now).moves)
+with undisturbed():
+    moves = len(kept.advance(now).moves)
 first = time.perf_counter() - began
 print(json.dumps({
     "workloads": len(kept.state.workloads), "wall": wall, "cpu": spent, "first": first,
-    "moves": moves, "bare_mib": bare.ru_maxrss / 1024, "read_mib": read.ru_maxrss / 1024,
-    "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "moves": moves, "bare_mib": bare, "read_mib": read, "mib": most_mib(),
 }))
 """
 

@@ -1,4 +1,4 @@
-"""Seconds of processor time beside the clock's: of this process and of its database session."""
+"""Seconds of processor time beside the clock's, and memory: what a bench says it has needed."""
 
 import os
 import time
@@ -44,3 +44,13 @@ def seconds_of(number: int | None) -> float:
     """Return the CPU seconds of a process on this machine; 0 where there is none."""
     fields = _stat(number).rpartition(")")[2].split() if number else []
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def most_mib() -> float:
+    """Return the most memory that this process has needed since its program began, in MiB.
+
+    Not ``ru_maxrss``: a child's begins with what its parent held when it was started.
+    """
+    status = Path("/proc/self/status").read_text("ascii")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024

@@ -3,11 +3,14 @@
 A change concerns the queues of its ward alone; the others need not be looked at again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tree import QuotaTree, queue_key
+
+Thing = TypeVar("Thing")
 
 
 class Wards:
@@ -15,16 +18,19 @@ class Wards:
 
     def __init__(self, platform: Snapshot, tree: QuotaTree, atlas: Atlas) -> None:
         names: dict[str, set[str]] = {}
-        nodes: dict[str, set[str]] = {}
-        for name, queue in sorted(platform.cluster_queues.items()):
+        flavors: dict[str, set[str]] = {}
+        for name, queue in platform.cluster_queues.items():
             root = repr(tree.root(queue_key(name)))
             names.setdefault(root, set()).add(name)
-            flavors = {flavor.flavor for group in queue.groups for flavor in group.flavors}
-            used = {node.name for flavor in flavors for node in atlas.nodes_of(flavor)}
-            nodes.setdefault(root, set()).update(used)
+            offered = {flavor.flavor for group in queue.groups for flavor in group.flavors}
+            flavors.setdefault(root, set()).update(offered)
+        pools = _pools(flavors.values(), atlas)
+        used = {
+            root: {pools[flavor] for flavor in offered if flavor in pools}
+            for root, offered in flavors.items()
+        }
         self._members = [
-            frozenset(name for root in roots for name in names[root])
-            for roots in _connected(nodes)
+            frozenset(name for root in roots for name in names[root]) for roots in _connected(used)
         ]
         self._of = {name: i for i, members in enumerate(self._members) for name in members}
         self._touched = set(range(len(self._members)))
@@ -50,11 +56,23 @@ class Wards:
         self._touched.clear()
 
 
-def _connected(nodes: dict[str, set[str]]) -> list[list[str]]:
-    """Return groups of roots that share nodes, directly or through others."""
-    groups: list[tuple[list[str], set[str]]] = []
-    for root, used in sorted(nodes.items()):
-        mine, reach = [root], set(used)
+def _pools(offers: Iterable[set[str]], atlas: Atlas) -> dict[str, int]:
+    """Return for each flavor with nodes that somebody offers the number of its pool.
+
+    Flavors of one pool share nodes, directly or through others.
+    """
+    nodes = {
+        flavor: {node.name for node in atlas.nodes_of(flavor)} for flavor in set().union(*offers)
+    }
+    groups = _connected({flavor: held for flavor, held in nodes.items() if held})
+    return {flavor: i for i, group in enumerate(groups) for flavor in group}
+
+
+def _connected(things: Mapping[str, set[Thing]]) -> list[list[str]]:
+    """Return groups of those that have something in common, directly or through others."""
+    groups: list[tuple[list[str], set[Thing]]] = []
+    for name, its in sorted(things.items()):
+        mine, reach = [name], set(its)
         apart = []
         for group in groups:
             if group[1] & reach:
@@ -62,4 +80,4 @@ def _connected(nodes: dict[str, set[str]]) -> list[list[str]]:
             else:
                 apart.append(group)
         groups = [*apart, (mine, reach)]
-    return [roots for roots, _ in groups]
+    return [names for names, _ in groups]
