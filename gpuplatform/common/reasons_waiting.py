@@ -201,7 +201,11 @@ BLOCKERS: dict[str, Reason] = {
     "PROMISED": Reason(
         INFO,
         _("Room on {nodes} nodes is promised to it: it starts by {until}."),
-        _("The promise holds as long as running work ends when it said that it would."),
+        _(
+            "The promise holds as long as running work ends when it said that it would. Higher"
+            " priority goes before it, and so do owners within their own quota where it would take"
+            " more than its queue's."
+        ),
         _("Room is promised to it."),
     ),
     "GATHERING": Reason(

@@ -192,10 +192,14 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     state, form = desk.state, form_of(workload)
     claim, reserved = state.claims.lift(workload.key), state.reservations.lift(workload.key)
     bound = () if claim else state.reservations.binding(workload, state.now)
-    with state.reservations.aside(bound):
-        entry = _look_for(desk, workload, claim, bound, line=line, parked=parked)
-        if entry is not None:
-            _take(desk, workload, claim, entry, waits=reserved is not None)
+    entry = None if claim else _beside(state, workload, bound)
+    if entry is not None:
+        _take(desk, workload, claim, entry, waits=reserved is not None)
+    else:
+        with state.reservations.aside(bound):
+            entry = _look_for(desk, workload, claim, bound, line=line, parked=parked)
+            if entry is not None:
+                _take(desk, workload, claim, entry, waits=reserved is not None)
     if reserved is not None and not (entry and (entry.ready or entry.frees)):
         state.reservations.keep(reserved)
     elif entry is None and claim is None:
@@ -203,6 +207,16 @@ def _consider(desk: Desk, workload: Workload, line: Walk, parked: set[object]) -
     if entry is not None:
         return entry.ready
     return _is_strict(state, form.queue) and never(state, workload)
+
+
+def _beside(state: State, workload: Workload, bound: tuple[str, ...]) -> Entry | None:
+    """Return room for an owner beside what is kept for gangs that it need not wait for."""
+    spared = state.reservations.spared(workload, state.now)
+    if not spared:
+        return None
+    with state.reservations.aside({*bound, *spared}):
+        entry = find_entry(state, state.asking(workload), None, ())
+    return entry if entry is not None and entry.ready else None
 
 
 def _look_for(

@@ -6,14 +6,15 @@ Source: ``decisions.md`` 4.10. Part of :func:`scheduling.engine.invariants.viola
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
 from scheduling.engine.plan import Admit, Evict, Plan
 from scheduling.engine.snapshot import Admission, Assignment, Reservation, Snapshot, Workload
 from scheduling.engine.standing import standing
-from scheduling.engine.usage import paired, pod_footprint
+from scheduling.engine.usage import charged, paired, pod_footprint
 
-Load = Counter[str]  # by resource
+Load = Counter[Any]  # by resource, or by column of quota
 
 
 def broken_reservations(snapshot: Snapshot, plan: Plan) -> Iterator[str]:
@@ -68,7 +69,9 @@ def _room(snapshot: Snapshot, plan: Plan, one: Reservation) -> Iterator[str]:
     bound = [
         replace(work[d.workload], admission=Admission(snapshot.now, d.assignments))
         for d in admits
-        if not d.replaces and waits_behind(snapshot, work[d.workload], one)
+        if not d.replaces
+        and waits_behind(snapshot, work[d.workload], one)
+        and not _may_own(snapshot, plan, d, one)
     ]
     leaving = {d.workload for d in plan.decisions if isinstance(d, Evict)}
     stays = [w for w in snapshot.workloads if w.key not in leaving and _stays(snapshot, w, one)]
@@ -101,6 +104,38 @@ def waits_behind(snapshot: Snapshot, work: Workload, one: Reservation) -> bool:
             return False
     known = one.promised and work.duration_s is not None
     return not (known and snapshot.now + (work.duration_s or 0.0) <= one.starts_at)
+
+
+def _may_own(snapshot: Snapshot, plan: Plan, start: Admit, one: Reservation) -> bool:
+    """Return whether a start within its queue's own quota may go before a gang beyond its own.
+
+    In the order of the plan, work of the one queue may have left before it, and work of the
+    other have started: so what each holds is told to the advantage of who starts.
+    """
+    work = {w.key: w for w in snapshot.workloads}
+    starts, gang = work[start.workload], work[one.workload]
+    if starts.queue == gang.queue or starts.queue is None:
+        return False
+    gone = {d.workload for d in plan.decisions if isinstance(d, Evict)}
+    stays = [w for w in snapshot.workloads if w.admission and not w.releasing]
+    owns = Load()
+    for held in stays:
+        if held.queue == starts.queue and held.key not in gone:
+            owns.update(charged(held, standing(held)))
+    owns.update(charged(starts, start.assignments))
+    needs = Load(charged(gang, one.assignments))
+    for held in stays:
+        if held.queue == gang.queue:
+            needs.update(charged(held, standing(held)))
+    for decision in plan.decisions:
+        if isinstance(decision, Admit) and work[decision.workload].queue == gang.queue:
+            needs.update(charged(work[decision.workload], decision.assignments))
+    return _within(snapshot, starts, owns) and not _within(snapshot, gang, needs)
+
+
+def _within(snapshot: Snapshot, work: Workload, load: Load) -> bool:
+    quotas = snapshot.cluster_queues[work.queue or ""].quotas
+    return all(n <= quotas[fr].nominal for fr, n in load.items() if fr in quotas)
 
 
 def _stays(snapshot: Snapshot, work: Workload, one: Reservation) -> bool:

@@ -3,7 +3,8 @@
 What a gang is going to take of its nodes is charged to ``soon`` whole, also where running work
 still stands: nobody gets there who is bound by it. Of quota, what is free now is charged. Bound
 is everybody of no higher priority; but where a time was promised, not who ends before it
-(backfill), nor who is older and has waited very long. Source: ``decisions.md`` 4.10,
+(backfill), nor who is older and has waited very long, nor who stays within what its own queue was
+promised while the gang would need more than that. Source: ``decisions.md`` 4.10,
 ``placement.md`` 1.9.
 """
 
@@ -12,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from itertools import repeat
 
-from scheduling.engine.books import Books, Charge
+from scheduling.engine.books import Charge
 from scheduling.engine.ordering import urgency
 from scheduling.engine.patience import Patience
 from scheduling.engine.snapshot import (
@@ -23,6 +24,7 @@ from scheduling.engine.snapshot import (
 )
 from scheduling.engine.tree import QuotaKey
 from scheduling.engine.usage import is_gpu, paired
+from scheduling.engine.ways import Ways
 
 Turn = tuple[QuotaKey, str]  # a cohort tree and a flavor with nodes: one gang at a time
 
@@ -68,11 +70,12 @@ class Reservations:
 
     def __init__(
         self,
-        books: Books,
+        ways: Ways,
         workloads: Mapping[str, Workload],
         asking: Callable[[Workload], Workload],
     ) -> None:
-        self._books, self._workloads, self._asking = books, workloads, asking
+        self._ways, self._books = ways, ways.books
+        self._workloads, self._asking = workloads, asking
         self._table: dict[str, Reservation] = {}
         self.any_aside = False  # for somebody whom they do not bind
         self._quota: dict[str, Charge] = {}  # what of it is charged, by workload
@@ -177,7 +180,23 @@ class Reservations:
         others = (key for key in self._table if key != workload.key)
         return tuple(sorted(key for key in others if self._binds(key, workload, now)))
 
+    def spared(self, workload: Workload, now: float) -> tuple[str, ...]:
+        """Return whose room the workload may take only because its queue owns the quota, sorted.
+
+        It does so where it finds no other.
+        """
+        others = (key for key in self._table if key != workload.key)
+        return tuple(
+            sorted(
+                k for k in others if self._is_behind(k, workload, now) and self._owns(k, workload)
+            )
+        )
+
     def _binds(self, key: str, workload: Workload, now: float) -> bool:
+        return self._is_behind(key, workload, now) and not self._owns(key, workload)
+
+    def _is_behind(self, key: str, workload: Workload, now: float) -> bool:
+        """Return whether the gang goes first by priority, age and time."""
         reservation, gang = self._table[key], self._workloads[key]
         if urgency(workload) < urgency(gang):
             higher = workload.priority > gang.priority
@@ -185,6 +204,23 @@ class Reservations:
                 return False
         ends = None if workload.duration_s is None else now + workload.duration_s
         return not (reservation.promised and ends is not None and ends <= reservation.starts_at)
+
+    def _owns(self, key: str, workload: Workload) -> bool:
+        """Return whether the workload takes what its queue was promised, and the gang needs more.
+
+        Told as work runs now, of the flavors of the gang. Work of the gang's own queue takes from
+        the gang's quota.
+        """
+        gang, books, made = self._workloads[key], self._books, self._table[key].assignments
+        queue, other = books.queue(workload), books.queue(gang)
+        if queue is None or other is None or queue == other:
+            return False
+        if all(books.staying.fits_in(other, fr, n) for fr, n in books.charge(gang, made)):
+            return False
+        flavors = {flavor for a in made for flavor in a.flavors.values()}
+        ways = self._ways.of(self._asking(workload), queue)
+        asked = [(fr, n) for way in ways for fr, n in way.usage.items() if fr.flavor in flavors]
+        return bool(asked) and all(books.staying.fits_in(queue, fr, n) for fr, n in asked)
 
     def relied_on(self, bound: Iterable[str]) -> frozenset[str]:
         """Return whom those who are bound may not evict: a promise rests on their ends."""

@@ -76,7 +76,7 @@ class State:
         self.chooser = Chooser(self.books, self.assigner, self.preemptor)
         self.explainer = Explainer(self.books, self.assigner)
         self.claims = Claims(self.books, self.workloads, self.asking)
-        self.reservations = Reservations(self.books, self.workloads, self.asking)
+        self.reservations = Reservations(self.preemptor.ways, self.workloads, self.asking)
         self.forecasts = 0  # earliest starts looked for
         self.replaced: set[str] = set()  # in the cycle that is under way
         self.yields = Yields(snapshot.memory.held_less)

@@ -32,7 +32,8 @@ class Ways:
     """
 
     def __init__(self, assigner: Assigner) -> None:
-        self._assigner, self._ledger = assigner, assigner.books.soon.ledger
+        self.books = assigner.books
+        self._assigner, self._ledger = assigner, self.books.soon.ledger
         self._known: dict[tuple[QuotaKey, int], tuple[tuple[PodSet, ...], tuple[Way, ...]]] = {}
         self._charges: dict[object, int] = {}
         self._charge: dict[tuple[QuotaKey, int], int] = {}
@@ -80,7 +81,7 @@ class Ways:
 
     def _agreed(self, way: Way, groups: Iterable[Unit], queue: QuotaKey) -> bool:
         """Return whether the pod sets of each group take the same flavors."""
-        pinned, rules = way.pinned, self._assigner.books.snapshot.cluster_queues[queue.name]
+        pinned, rules = way.pinned, self.books.snapshot.cluster_queues[queue.name]
         options = ([pinned[p.name] for p in unit if p.name in pinned] for unit in groups)
         return all(agree(rules, taken) for taken in options)
 

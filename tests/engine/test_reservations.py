@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
 from scheduling.engine.patience import Patience
-from scheduling.engine.plan import Admit, Hold
-from scheduling.engine.snapshot import Admission, PodSet, Snapshot, Workload
+from scheduling.engine.plan import Admit, Evict, Hold
+from scheduling.engine.snapshot import Admission, PodSet, Preemption, Snapshot, Workload
+from scheduling.engine.terms import ReclaimWithinCohort
 from tests.engine.builders import World, pods, required, world
 
 MINUTE = 60.0
@@ -200,6 +201,59 @@ def test_racks_are_looked_at_whole() -> None:
     (reservation,) = decide(made.build()).memory.reservations
     assert reservation.starts_at == 1300.0
     assert set(reservation.assignments[0].nodes) == {"h100-node-03", "h100-node-04"}
+
+
+@pytest.mark.parametrize(
+    ("gang_queue", "other", "answer"),
+    [
+        pytest.param(4, "owner", "starts", id="an owner goes before a gang that would borrow"),
+        pytest.param(8, "owner", "RESERVED", id="not before one within its own quota"),
+        pytest.param(4, "borrower", "RESERVED", id="who would borrow, too, is bound"),
+        pytest.param(4, "cq", "RESERVED", id="work of its own queue is bound"),
+    ],
+)
+def test_an_owner_within_its_quota_waits_for_no_gang_beyond_its_own(
+    gang_queue: int, other: str, answer: str
+) -> None:
+    """A gang asks for both nodes; a job of ten minutes has the one, a later job fits the other."""
+    made = world().nodes(2).queue("cq", gang_queue).queue("owner", 8).queue("borrower", 0)
+    made.running("job", "owner", pods(1, 2), on={"h100-node-01": 1}, at=900.0, duration_s=600.0)
+    made.pending("gang", "cq", pods(2, 4), created_at=100.0)
+    made.memory = decide(made.build()).memory
+    assert [one.workload for one in made.memory.reservations] == ["gang"]
+    snapshot = made.pending("later", other, pods(1, 2), created_at=200.0).build()
+    plan = decide(snapshot)
+    assert violations(snapshot, plan) == ()
+    holds = {d.workload: d.blockers[0].code.value for d in plan.decisions if isinstance(d, Hold)}
+    starts = {d.workload: "starts" for d in plan.decisions if isinstance(d, Admit)}
+    assert (holds | starts)["later"] == answer
+
+
+def test_an_owner_leaves_alone_what_is_kept_where_there_is_other_room() -> None:
+    """The first node is as full as the last; it is to empty for a gang that would borrow."""
+    made = world().nodes(3).queue("cq", 4).queue("owner", 12)
+    made.running("ends", "owner", pods(1, 2), on={"h100-node-01": 1}, at=900.0, duration_s=600.0)
+    made.running("stays", "owner", pods(1, 2), on={"h100-node-03": 1}, at=900.0)
+    made.pending("gang", "cq", pods(2, 4), created_at=100.0)
+    made.memory = decide(made.build()).memory
+    made.pending("later", "owner", pods(1, 2), created_at=200.0)
+    (start,) = [d for d in decide(made.build()).decisions if isinstance(d, Admit)]
+    assert (start.workload, start.assignments[0].nodes) == ("later", {"h100-node-03": 1})
+
+
+def test_nobody_is_evicted_for_quota_that_is_only_kept_for_a_borrower() -> None:
+    """Four of 32 GPUs are free; they are kept for a gang of a queue that holds too much by now."""
+    reclaim = Preemption(reclaim_within_cohort=ReclaimWithinCohort.ANY)
+    made = world().nodes(4, gpus=8).queue("qa", 8, preemption=reclaim)
+    made.queue("qb", 8, preemption=reclaim).queue("qc", 16, preemption=reclaim)
+    sizes = {"first": ("qb", 8), "second": ("qc", 8), "third": ("qc", 8), "small": ("qc", 4)}
+    for number, (key, (queue, gpus)) in enumerate(sizes.items(), start=1):
+        on = {f"h100-node-{number:02}": 1}
+        made.running(key, queue, gpus=gpus, on=on, at=900.0, duration_s=100.0 * number + 100.0)
+    made.pending("gang", "qc", pods(2, 8)).pending("owner", "qa", gpus=4)
+    plan = decide(made.build())
+    assert {d.workload for d in plan.decisions if isinstance(d, Admit)} == {"owner"}
+    assert not [d for d in plan.decisions if isinstance(d, Evict)]
 
 
 # -- law ---------------------------------------------------------------------------------------
