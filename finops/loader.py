@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
 
-from django.db.models import BooleanField, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
+from django.db.models import Min
 
 from finops import mapping_facts, source_facts
 from finops.allocation.facts import (
@@ -43,15 +43,12 @@ from finops.metered_facts import (
     rows_inside,
     usage_facts,
 )
-from finops.models import BillingPeriod, Price
-from finops.models import Mapping as DatedMapping
-from finops.models.bills import DRAFTED
-from finops.models.prices import BILLED_UNITS
+from finops.models import BillingPeriod
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
 from finops.shared_facts import shared_facts
 from finops.specs import NodeShape
-from queues.models import Ownership, ResourceFlavor, Team
+from queues.models import ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
@@ -197,43 +194,6 @@ def has_facts(period: BillingPeriod) -> bool:
         rows_inside(UsageInterval.objects.all(), window).exists()
         or rows_inside(CapacityInterval.objects.all(), window).exists()
     )
-
-
-def staleness(period: str = "") -> "ExpressionWrapper[Q]":
-    """Return whether an open month's draft is older than what touches it.
-
-    That is a price, a mapping, or a queue or namespace that went to another team.
-
-    One that is set or ended takes ``rebuilt_at`` away in its own transaction, and so does a day
-    that is loaded; the time it was written is the net for drafts that it passed by all the
-    same. ``period`` is the way to the period from the row that is asked about, like ``period__``.
-    """
-    touches = Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at"))
-    newer = {
-        "valid_from__lt": OuterRef(f"{period}ends_at"),
-        "created_at__gt": OuterRef(f"{period}rebuilt_at"),
-    }
-    prices = Price.objects.filter(touches, unit__in=BILLED_UNITS, **newer)
-    mappings = DatedMapping.objects.filter(touches, **newer)
-    moved = Ownership.objects.filter(since__gt=OuterRef(f"{period}rebuilt_at"))
-    newer_facts = Q(Exists(prices)) | Q(Exists(mappings)) | Q(Exists(moved))
-    is_old = Q(**{f"{period}rebuilt_at": None}) | newer_facts
-    return ExpressionWrapper(
-        Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
-    )
-
-
-def stale_periods() -> QuerySet[BillingPeriod]:
-    """Return the open months whose draft is out of date, oldest first."""
-    return BillingPeriod.objects.filter(staleness()).order_by("name")
-
-
-def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
-    """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
-    if end is not None:
-        touched = touched.filter(starts_at__lt=end)
-    return touched.order_by("name")
 
 
 def known_flavors() -> list[str]:
