@@ -124,7 +124,8 @@ def load_window(
     if billed:
         window = _whole_days(window, sources)
     cluster = source_facts.own_cluster(sources)
-    mapped = mapping_facts.mapped(window, cluster)
+    modes = _modes()
+    mapped = mapping_facts.mapped(window, cluster, modes)
     asked = {*keys, *(one.key for one in mapped.owners if one.key)}
     capacity, usage = capacity_facts(window, cluster), usage_facts(window, cluster, asked)
     flavors = {row.flavor for row in capacity} | {row.flavor for row in usage}
@@ -148,7 +149,7 @@ def load_window(
         loads=said.loads,
         shared=shared_facts(window),
     )
-    teams = _billed_teams(facts, mapped.cost_centers)
+    teams = _billed_teams(facts, mapped.cost_centers, modes)
     return MonthFacts(
         replace(facts, teams=teams, shared=facts.shared if teams else ()),
         unpriced(window, fillers, {"capacity": capacity, "usage": usage}),
@@ -164,7 +165,8 @@ def with_other_use(
     """Return the facts of a window as if it had been used and promised so; teams follow."""
     facts = replace(month.facts, usage=usage, quotas=quotas)
     cost_centers = {team.id: team.cost_center or "" for team in month.facts.teams}
-    return replace(month, facts=replace(facts, teams=_billed_teams(facts, cost_centers)))
+    teams = _billed_teams(facts, cost_centers, _modes())
+    return replace(month, facts=replace(facts, teams=teams))
 
 
 def _whole_days(window: Period, sources: list[Any]) -> Period:
@@ -313,9 +315,15 @@ def _part(
 
 
 # ---- who gets a bill ----------------------------------------------------------------------------
-def _billed_teams(facts: Facts, cost_centers: Mapping[str, str]) -> tuple[TeamFact, ...]:
+def _modes() -> dict[str, str]:
+    """Return how each team is accounted for, of all there are."""
+    return dict(Team.objects.order_by("name").values_list("name", "accounting_mode"))
+
+
+def _billed_teams(
+    facts: Facts, cost_centers: Mapping[str, str], modes: Mapping[str, str]
+) -> tuple[TeamFact, ...]:
     """Return the teams that used something or had a quota, by name."""
-    modes = dict(Team.objects.values_list("name", "accounting_mode"))
     seen = {account.name for account in _accounts(facts) if not account.is_bucket}
     seen |= {team for item in facts.shared for team in item.percentages}
     return tuple(

@@ -22,7 +22,7 @@ FETCHED = 2_000  # rows that are made of an answer at a time
 Model = type[models.Model]
 Row = Sequence[Any]
 T = TypeVar("T")
-_Plain = models.CharField | models.TextField | models.IntegerField  # each value is as it is
+_PLAIN = (models.CharField, models.TextField, models.IntegerField)  # values as they are
 _EMPTY: dict[type, str] = {dict: "{}", list: "[]"}
 _COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
@@ -334,7 +334,7 @@ def _cells(field: Any, cells: Sequence[Any]) -> list[str]:
 
 def _adapted_cells(field: Any, cells: Sequence[Any]) -> list[Any]:
     """Return the values of a column as other databases take them."""
-    if isinstance(field, _Plain) and set(map(type, cells)) <= {str, int}:
+    if isinstance(field, _PLAIN) and set(map(type, cells)) <= {str, int}:
         return list(cells)
     is_json = isinstance(field, models.JSONField)
     return _each_once(cells, lambda cell: _adapted(field, cell), by_identity=is_json)

@@ -40,7 +40,7 @@ def promises_of_june():
 
 
 def owners(value, *, start=rows.JUNE, end=rows.JULY):
-    found = mapped(Period(instant(start), instant(end)), "").owners
+    found = mapped(Period(instant(start), instant(end)), "", ["datos", "ia"]).owners
     said = [one for one in found if one.value == value and one.kind != "label"]
     return [(one.team, one.start, one.end) for one in said]
 
@@ -90,6 +90,15 @@ def test_a_queue_that_goes_and_comes_back_under_its_name_is_another_teams_from_t
     give("cq-ia", "datos", rows.JUNE + 20 * HOUR)
     ten, twenty = (instant(rows.JUNE + n * HOUR) for n in (10, 20))
     assert owners("cq-ia") == [("ia", None, ten), ("datos", twenty, None)]
+
+
+def test_what_a_team_had_that_is_gone_by_now_is_nobodys(db):
+    charged_june()
+    gone = Team.objects.create(name="pilot", display_name="Pilot")
+    for team in ("pilot", None):
+        save_namespace(NamespaceSpec("ns-pilot", {}, team), actor=None, reason="it has ended")
+    gone.delete()
+    assert owners("ns-pilot") == []
 
 
 def test_an_edit_that_leaves_the_team_alone_writes_no_history(db):
