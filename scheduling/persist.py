@@ -7,6 +7,7 @@ Source: ``performance.md`` 6.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -15,6 +16,7 @@ import msgspec
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 from django.db.models.lookups import In
+from django.utils.timezone import make_naive
 from psycopg.types.datetime import TimestamptzLoader
 
 BATCH = 200  # rows per statement elsewhere: SQLite bounds the parameters of one
@@ -212,17 +214,21 @@ def delete(model: Model, keys: Iterable[Any]) -> None:
 def among(
     rows: models.QuerySet[Any, Any], keys: Collection[Any], name: str = "pk"
 ) -> Iterator[models.QuerySet[Any, Any]]:
-    """Yield the rows with these keys: all at once on PostgreSQL, where the keys are one array.
+    """Yield the rows with these keys, all at once: the keys are one array, elsewhere one JSON.
 
     ``name``: the column that holds the keys.
     """
-    if connection.vendor != "postgresql":
-        for part in batches(keys):
-            yield rows.filter(**{f"{name}__in": part})
-    elif keys:
-        table = _quoted(rows.model._meta.db_table)  # noqa: SLF001
-        column = f"{table}.{_quoted(_field(rows.model, name).column)}"
+    if not keys:
+        return
+    field = _field(rows.model, name)
+    table = _quoted(rows.model._meta.db_table)  # noqa: SLF001
+    column = f"{table}.{_quoted(field.column)}"
+    if connection.vendor == "postgresql":
         yield rows.extra(where=[f"{column} = ANY(%s)"], params=[list(keys)])  # noqa: S610
+        return
+    among_them = f"{column} IN (SELECT value FROM json_each(%s))"  # noqa: S608
+    told = _as_json([_adapted(field, key) for key in keys])
+    yield rows.extra(where=[among_them], params=[told])  # noqa: S610
 
 
 def batches(items: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
@@ -336,6 +342,10 @@ def _adapted_cells(field: Any, cells: Sequence[Any]) -> list[Any]:
     """Return the values of a column as other databases take them."""
     if isinstance(field, _PLAIN) and set(map(type, cells)) <= {str, int}:
         return list(cells)
+    if isinstance(field, models.DateTimeField) and set(map(type, cells)) == {datetime}:
+        return [
+            str(make_naive(cell, connection.timezone)) for cell in cells
+        ]  # as the framework does in the end
     is_json = isinstance(field, models.JSONField)
     return _each_once(cells, lambda cell: _adapted(field, cell), by_identity=is_json)
 
