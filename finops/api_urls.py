@@ -59,6 +59,11 @@ urlpatterns = [
         name="api-period-adjustments",
     ),
     path(
+        "periods/<str:month>/adjustments/<int:pk>/",
+        closing_api.AdjustmentView.as_view(),
+        name="api-period-adjustment",
+    ),
+    path(
         "periods/<str:month>/<slug:step>/",
         closing_api.PeriodStepView.as_view(),
         name="api-period-step",

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.db import transaction
+
 from finops import billing
 from finops.allocation.bill import chargeback
 from finops.allocation.facts import Capacity, Facts, Mapping, Period, Price, Quota, Team, Usage
@@ -226,7 +228,8 @@ def _load(source: Source, requests: int) -> None:
     for number in range(DAYS):
         window = day_window(START.date() + timedelta(days=number))
         rows = _requests(window.start, requests // DAYS)
-        replace_day(source, window.start.date(), window, rows)
+        with transaction.atomic():
+            replace_day(source, window.start.date(), window, rows)
     billing.rebuild_draft("2026-10", now=AFTER)
 
 

@@ -19,9 +19,10 @@ from finops.allocation.encoding import memo_json, shown_number
 from finops.allocation.facts import IdlePolicy as AllocationPolicy
 from finops.corrections import add_adjustment_lines
 from finops.drafts import ContradictionError, Draft, DraftLine, draft
-from finops.loader import MonthFacts, first_metered_at, has_facts, load_facts, stale_periods
+from finops.loader import MonthFacts, first_metered_at, has_facts, load_facts
 from finops.models import Bill, BillingPeriod, BillLine, Finding
 from finops.models.bills import DRAFTED, IdlePolicy, UsageSource
+from finops.staleness import stale_periods
 from finops.words import KINDS
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits

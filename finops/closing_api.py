@@ -238,6 +238,20 @@ class AdjustmentsView(CheckedView):
         return Response(board_json(_board(request, month)), status=status.HTTP_201_CREATED)
 
 
+class AdjustmentView(CheckedView):
+    """An adjustment by hand."""
+
+    permission_classes = (HasScope,)
+    scopes = {"DELETE": "cost:close"}
+
+    @extend_schema(responses={200: OpenApiTypes.OBJECT}, operation_id="periods_take_back")
+    def delete(self, request: Request, month: str, pk: int) -> Response:
+        """Take it out of a month that is still a draft."""
+        user = _closer(request, month)
+        adjusting.take_back(month, pk, user)
+        return Response(board_json(_board(request, month)))
+
+
 def _body(shape: type[Known], request: Request) -> dict[str, Any]:
     found = shape(data=request.data)
     found.is_valid(raise_exception=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from finops.models import IssuedBill
+from finops.models import Adjustment, IssuedBill
 from finops.selectors.board import Board
 from finops.selectors.obstacles import Obstacle
 from finops.selectors.summary import Summary, summary_cells
@@ -32,6 +32,7 @@ def board_json(board: Board) -> dict[str, Any]:
             for step in board.steps
         ],
         "obstacles": [_obstacle(one) for one in board.obstacles],
+        "adjustment_lines": [_adjustment(one) for one in board.adjustments],
         "issued": [_issued(one.issued) for one in board.month.bills if one.issued],
         "freeze": freeze
         and {
@@ -62,6 +63,19 @@ def plain_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
 
 def _text(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int) else digits(value)
+
+
+def _adjustment(row: Adjustment) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "kind": row.kind,
+        "team": row.team.name if row.team else "",
+        "original": row.original.name if row.original else "",
+        "original_line": row.original_line,
+        "amount": digits(row.amount),
+        "reason": row.reason,
+        "by": row.by_name,
+    }
 
 
 def _obstacle(one: Obstacle) -> dict[str, Any]:

@@ -6,7 +6,7 @@ it could be assigned by. No cent is made or moved here: the amounts are sums of 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
@@ -21,7 +21,14 @@ from finops.allocation.findings import Finding
 from finops.allocation.idle import Where
 from finops.allocation.idle_hours import idle_hours
 from finops.allocation.lines import Line, Sources
-from finops.allocation.money import HOURS_PLACES, RATE_PLACES, ZERO, exact_sum, round_half_up
+from finops.allocation.money import (
+    HOURS_PLACES,
+    RATE_PLACES,
+    ZERO,
+    Sum,
+    exact_sum,
+    round_half_up,
+)
 from finops.allocation.places import NOBODYS
 from finops.allocation.timeline import Span, inside, local_date
 from finops.loader import MonthFacts
@@ -253,13 +260,14 @@ def _by_queue(outcome: Outcome) -> dict[str, dict[str, Decimal]]:
 
 
 # ---- idle --------------------------------------------------------------------------------------
-def _give_idle_its_days(outcome: Outcome, lines: Iterable[DraftLine]) -> None:
+def _give_idle_its_days(outcome: Outcome, lines: Collection[DraftLine]) -> None:
     """Lines of use know their days; idle falls as its pool's does, tokens as they were asked for.
 
     What is left falls in equal parts on all days, but for capacity, which falls on the last.
     """
     period = outcome.facts.period
-    asked = _token_days(outcome.facts)
+    is_asked = any(line.unit == "tokens" for line in lines)
+    asked = _token_days(outcome.facts) if is_asked else {}
     every = dict.fromkeys(_days(period), Fraction(1))
     last = {local_date(period, period.end - 1): Fraction(1)}
     for line in lines:
@@ -286,11 +294,11 @@ def _days(period: Period) -> Iterator[date]:
 
 
 def _token_days(facts: Facts) -> dict[date, Fraction]:
-    found: dict[date, Fraction] = defaultdict(lambda: ZERO)
+    found: dict[date, Sum] = defaultdict(Sum)
     for row in facts.tokens:
         if row.spend and facts.period.start <= row.instant < facts.period.end:
-            found[local_date(facts.period, row.instant)] += row.spend
-    return dict(found)
+            found[local_date(facts.period, row.instant)].add(row.spend)
+    return {day: spent.total for day, spent in found.items()}
 
 
 # ---- findings ----------------------------------------------------------------------------------

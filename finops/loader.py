@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
 
-from django.db.models import BooleanField, Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet
+from django.db.models import Min
 
 from finops import mapping_facts, source_facts
 from finops.allocation.facts import (
@@ -43,15 +43,12 @@ from finops.metered_facts import (
     rows_inside,
     usage_facts,
 )
-from finops.models import BillingPeriod, Price
-from finops.models import Mapping as DatedMapping
-from finops.models.bills import DRAFTED
-from finops.models.prices import BILLED_UNITS
+from finops.models import BillingPeriod
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
 from finops.shared_facts import shared_facts
 from finops.specs import NodeShape
-from queues.models import Ownership, ResourceFlavor, Team
+from queues.models import ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
@@ -127,7 +124,8 @@ def load_window(
     if billed:
         window = _whole_days(window, sources)
     cluster = source_facts.own_cluster(sources)
-    mapped = mapping_facts.mapped(window, cluster)
+    modes = _modes()
+    mapped = mapping_facts.mapped(window, cluster, modes)
     asked = {*keys, *(one.key for one in mapped.owners if one.key)}
     capacity, usage = capacity_facts(window, cluster), usage_facts(window, cluster, asked)
     flavors = {row.flavor for row in capacity} | {row.flavor for row in usage}
@@ -151,7 +149,7 @@ def load_window(
         loads=said.loads,
         shared=shared_facts(window),
     )
-    teams = _billed_teams(facts, mapped.cost_centers)
+    teams = _billed_teams(facts, mapped.cost_centers, modes)
     return MonthFacts(
         replace(facts, teams=teams, shared=facts.shared if teams else ()),
         unpriced(window, fillers, {"capacity": capacity, "usage": usage}),
@@ -167,7 +165,8 @@ def with_other_use(
     """Return the facts of a window as if it had been used and promised so; teams follow."""
     facts = replace(month.facts, usage=usage, quotas=quotas)
     cost_centers = {team.id: team.cost_center or "" for team in month.facts.teams}
-    return replace(month, facts=replace(facts, teams=_billed_teams(facts, cost_centers)))
+    teams = _billed_teams(facts, cost_centers, _modes())
+    return replace(month, facts=replace(facts, teams=teams))
 
 
 def _whole_days(window: Period, sources: list[Any]) -> Period:
@@ -197,43 +196,6 @@ def has_facts(period: BillingPeriod) -> bool:
         rows_inside(UsageInterval.objects.all(), window).exists()
         or rows_inside(CapacityInterval.objects.all(), window).exists()
     )
-
-
-def staleness(period: str = "") -> "ExpressionWrapper[Q]":
-    """Return whether an open month's draft is older than what touches it.
-
-    That is a price, a mapping, or a queue or namespace that went to another team.
-
-    One that is set or ended takes ``rebuilt_at`` away in its own transaction, and so does a day
-    that is loaded; the time it was written is the net for drafts that it passed by all the
-    same. ``period`` is the way to the period from the row that is asked about, like ``period__``.
-    """
-    touches = Q(valid_to=None) | Q(valid_to__gt=OuterRef(f"{period}starts_at"))
-    newer = {
-        "valid_from__lt": OuterRef(f"{period}ends_at"),
-        "created_at__gt": OuterRef(f"{period}rebuilt_at"),
-    }
-    prices = Price.objects.filter(touches, unit__in=BILLED_UNITS, **newer)
-    mappings = DatedMapping.objects.filter(touches, **newer)
-    moved = Ownership.objects.filter(since__gt=OuterRef(f"{period}rebuilt_at"))
-    newer_facts = Q(Exists(prices)) | Q(Exists(mappings)) | Q(Exists(moved))
-    is_old = Q(**{f"{period}rebuilt_at": None}) | newer_facts
-    return ExpressionWrapper(
-        Q(**{f"{period}status__in": DRAFTED}) & is_old, output_field=BooleanField()
-    )
-
-
-def stale_periods() -> QuerySet[BillingPeriod]:
-    """Return the open months whose draft is out of date, oldest first."""
-    return BillingPeriod.objects.filter(staleness()).order_by("name")
-
-
-def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
-    """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
-    if end is not None:
-        touched = touched.filter(starts_at__lt=end)
-    return touched.order_by("name")
 
 
 def known_flavors() -> list[str]:
@@ -353,9 +315,15 @@ def _part(
 
 
 # ---- who gets a bill ----------------------------------------------------------------------------
-def _billed_teams(facts: Facts, cost_centers: Mapping[str, str]) -> tuple[TeamFact, ...]:
+def _modes() -> dict[str, str]:
+    """Return how each team is accounted for, of all there are."""
+    return dict(Team.objects.order_by("name").values_list("name", "accounting_mode"))
+
+
+def _billed_teams(
+    facts: Facts, cost_centers: Mapping[str, str], modes: Mapping[str, str]
+) -> tuple[TeamFact, ...]:
     """Return the teams that used something or had a quota, by name."""
-    modes = dict(Team.objects.values_list("name", "accounting_mode"))
     seen = {account.name for account in _accounts(facts) if not account.is_bucket}
     seen |= {team for item in facts.shared for team in item.percentages}
     return tuple(

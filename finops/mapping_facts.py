@@ -1,7 +1,7 @@
 """Dated mappings to facts of a bill, and for the time that none covers what queues say now."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from finops.models.mappings import MappingKind as Kind
 from finops.models.periods import PeriodStep, Step
 from finops.price_facts import end_of
 from finops.sources.opencost import sanitised
-from queues.models import ClusterQueue, Namespace, OwnedKind, Ownership, Team
+from queues.models import ClusterQueue, Namespace, OwnedKind, Ownership
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,11 @@ class Mapped:
     cost_centers: dict[str, str] = field(default_factory=dict)  # by team, at the window's end
 
 
-def mapped(window: Period, cluster: str) -> Mapped:
-    """Return what mappings say about ``window``; ``cluster`` is the one that we schedule."""
+def mapped(window: Period, cluster: str, teams: Iterable[str]) -> Mapped:
+    """Return what mappings say about ``window``.
+
+    ``cluster`` is the one that we schedule, ``teams`` are all there are.
+    """
     start, end = moment(window.start), moment(window.end)
     rows = list(
         Mapping.objects.filter(Q(valid_to=None) | Q(valid_to__gt=start), valid_from__lt=end)
@@ -43,7 +46,7 @@ def mapped(window: Period, cluster: str) -> Mapped:
     owners = [_owner(row) for row in rows if row.kind in OWNING and row.kind != Kind.COST_CENTER]
     owners += _as_opencost_spells(owners)
     return Mapped(
-        owners=(*owners, *_defaults(owners, window)),
+        owners=(*owners, *_defaults(owners, window, teams)),
         modes=tuple(_mode(row) for row in rows if row.kind == Kind.MODE),
         deployments=tuple(_deployment(row, cluster) for row in rows if _is_deployment(row)),
         cost_centers={
@@ -73,15 +76,16 @@ def _as_opencost_spells(owners: Sequence[Owner]) -> list[Owner]:
     return [one for one in spelled if (one.kind, one.cluster, one.key, one.value) not in known]
 
 
-def _defaults(owners: Sequence[Owner], window: Period) -> Iterator[Owner]:
+def _defaults(owners: Sequence[Owner], window: Period, teams: Iterable[str]) -> Iterator[Owner]:
     """Yield whose things are where no mapping says it (decisions.md 6).
 
     The team that had a queue or namespace at the time, and the one that a run was metered for.
     """
-    closings = _closings()
+    closings, histories = _closings(), _histories(*OwnedKind)
     for kind, rows in ((OwnedKind.QUEUE, ClusterQueue), (OwnedKind.NAMESPACE, Namespace)):
-        yield from _gaps(owners, window, list(_owned(kind, rows.objects.all(), closings)))
-    for name in Team.objects.values_list("name", flat=True):
+        had = _owned(kind, rows.objects.all(), histories[kind], closings)
+        yield from _gaps(owners, window, list(had))
+    for name in teams:
         yield Owner("label", name, name, key=TEAM_MARK)
 
 
@@ -92,7 +96,8 @@ def queue_owners(window: Period) -> list[Owner]:
         Q(valid_to=None) | Q(valid_to__gt=start), kind=Kind.QUEUE, valid_from__lt=end, cluster=""
     )
     said = [_owner(row) for row in rows.select_related("team")]
-    found = _owned(OwnedKind.QUEUE, ClusterQueue.objects.all(), _closings())
+    history = _histories(OwnedKind.QUEUE)[OwnedKind.QUEUE]
+    found = _owned(OwnedKind.QUEUE, ClusterQueue.objects.all(), history, _closings())
     return [*said, *_gaps(said, window, list(found))]
 
 
@@ -102,19 +107,30 @@ def _closings() -> list[tuple[datetime, datetime]]:
     return list(steps.values_list("at", "period__ends_at"))
 
 
+History = dict[str, list[tuple[datetime, str | None]]]  # by name of a thing: since when whose
+
+
+def _histories(*kinds: OwnedKind) -> dict[str, History]:
+    """Return by kind whose things have been, as far as that was noted; first there was a team."""
+    found: dict[str, History] = {kind: {} for kind in kinds}
+    rows = Ownership.objects.filter(kind__in=kinds).order_by("since", "id")
+    for kind, name, since, owner in rows.values_list("kind", "name", "since", "team__name"):
+        if owner or name in found[kind]:  # rows of a team go with it when it is deleted
+            found[kind].setdefault(name, []).append((since, owner))
+    return found
+
+
 def _owned(
-    kind: OwnedKind, things: QuerySet[Any], closings: Sequence[tuple[datetime, datetime]]
+    kind: OwnedKind,
+    things: QuerySet[Any],
+    history: History,
+    closings: Sequence[tuple[datetime, datetime]],
 ) -> Iterator[Owner]:
     """Yield whose things have been, from when to when.
 
     What was nobody's before its first team is that team's, but for months that were closed by
     then. A thing without a history, such as an imported row, has always been whose it is.
     """
-    history: dict[str, list[tuple[datetime, str | None]]] = defaultdict(list)
-    rows = Ownership.objects.filter(kind=kind).order_by("since", "id")
-    for name, since, owner in rows.values_list("name", "since", "team__name"):
-        if owner or history[name]:
-            history[name].append((since, owner))
     said: MappingKind = kind.value  # type: ignore[assignment]  # the same words; a test compares
     for name, changes in history.items():
         first = max((end for at, end in closings if at <= changes[0][0]), default=None)
@@ -130,7 +146,7 @@ def _owned(
                     end=end_of(end),
                 )
     for name, whose in things.exclude(team=None).values_list("name", "team__name"):
-        if not history.get(name):
+        if name not in history:
             yield Owner(said, name, whose)
 
 

@@ -9,8 +9,8 @@ from celery import current_app
 from django.db import transaction
 from django.db.models import F, Max
 
-from finops.loader import open_periods_touched
 from finops.models import BillingPeriod
+from finops.staleness import open_periods_touched
 from gpuplatform.common import clock
 from gpuplatform.common.models import Lease
 

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from finops.allocation.facts import (
     Iron,
@@ -32,6 +33,7 @@ from finops.models.prices import PriceUnit
 from finops.models.sources import Plane, Stored
 from finops.price_facts import end_of
 from finops.sources.windows import day_window, last_whole_day
+from scheduling.jsontexts import read_json
 
 CHUNK = 2000
 # What a row is called: from its controller, labels and annotations.
@@ -130,8 +132,9 @@ def _iron(window: Period, counts: Q, cluster: str, name: Naming | None) -> Itera
 
 def _tokens(window: Period, counts: Q) -> Iterator[TokenUse]:
     rows = TokenRow.objects.filter(counts, at__gte=moment(window.start), at__lt=moment(window.end))
+    rows = rows.annotate(tags_text=Cast("tags", TextField()))
     names = (
-        *("model_group", "model", "at", "key", "team_id", "key_alias", "key_hash", "tags"),
+        *("model_group", "model", "at", "key", "team_id", "key_alias", "key_hash", "tags_text"),
         *("prompt_tokens", "completion_tokens", "spend", "cache_hit", "failed"),
     )
     for row in rows.order_by().values_list(*names).iterator(chunk_size=CHUNK):
@@ -143,7 +146,7 @@ def _tokens(window: Period, counts: Q) -> Iterator[TokenUse]:
             request_id=key,
             team_id=team or None,
             key_alias=alias or key_hash or None,
-            tags=tuple(tags),
+            tags=tuple(read_json(tags)),
             prompt_tokens=prompt,
             completion_tokens=completion,
             spend=exact(spend),

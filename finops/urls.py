@@ -45,6 +45,11 @@ urlpatterns = [
     path("bills/<month:month>/close/", closing.board, name="close-board"),
     path("bills/<month:month>/close/acknowledge/", closing.acknowledge, name="close-acknowledge"),
     path("bills/<month:month>/close/adjust/", closing.adjust, name="close-adjust"),
+    path(
+        "bills/<month:month>/close/adjust/<int:pk>/take-back/",
+        closing.take_back,
+        name="close-take-back",
+    ),
     path("bills/<month:month>/close/<slug:step>/", closing.take_step, name="close-step"),
     path("bills/<month:month>/summary/", closing.summary, name="month-summary"),
     path("bills/<month:month>/rules/", shared.month_rules, name="month-rules"),

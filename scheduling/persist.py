@@ -1,4 +1,4 @@
-"""Many rows in few statements: COPY and unnest on PostgreSQL, the ORM's bulk calls elsewhere.
+"""Many rows in few statements: COPY and unnest on PostgreSQL, prepared statements elsewhere.
 
 The one module that speaks PostgreSQL's own language. Every function writes inside the caller's
 transaction; values are as a model's attributes hold them, JSON as plain Python.
@@ -7,20 +7,24 @@ Source: ``performance.md`` 6.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 from django.db.models.lookups import In
+from django.utils.timezone import make_naive
 from psycopg.types.datetime import TimestamptzLoader
 
 BATCH = 200  # rows per statement elsewhere: SQLite bounds the parameters of one
 FETCHED = 2_000  # rows that are made of an answer at a time
 Model = type[models.Model]
 Row = Sequence[Any]
+T = TypeVar("T")
+_PLAIN = (models.CharField, models.TextField, models.IntegerField)  # values as they are
 _EMPTY: dict[type, str] = {dict: "{}", list: "[]"}
 _COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 _SPECIAL = re.compile(r"[\\\t\n\r]")
@@ -131,18 +135,21 @@ def insert(model: Model, columns: Sequence[str], rows: Collection[Row]) -> None:
     """Write new rows. Columns that are not named get the default of their field."""
     if not rows:
         return
-    if connection.vendor != "postgresql":
-        made = (model(**dict(zip(columns, row, strict=True))) for row in rows)
-        model._default_manager.bulk_create(made, batch_size=BATCH)  # noqa: SLF001
-        return
     named = [_field(model, name) for name in columns]
     others = [field for field in _concrete(model) if field not in named]
-    names = ", ".join(_quoted(field.column) for field in (*named, *others))
-    turned = zip(*rows, strict=True)
-    given = [_cells(field, cells) for field, cells in zip(named, turned, strict=True)]
-    given += [_cells(field, (field.get_default(),)) * len(rows) for field in others]
-    lines = "\n".join(map("\t".join, zip(*given, strict=True)))
     table = _quoted(model._meta.db_table)  # noqa: SLF001
+    names = ", ".join(_quoted(field.column) for field in (*named, *others))
+    cells = _cells if connection.vendor == "postgresql" else _adapted_cells
+    turned = zip(*rows, strict=True)
+    given = [cells(field, column) for field, column in zip(named, turned, strict=True)]
+    given += [cells(field, (field.get_default(),)) * len(rows) for field in others]
+    if connection.vendor != "postgresql":
+        places = ", ".join(["%s"] * len(given))
+        with connection.cursor() as cursor:
+            sql = f"INSERT INTO {table} ({names}) VALUES ({places})"  # noqa: S608
+            cursor.executemany(sql, list(zip(*given, strict=True)))
+        return
+    lines = "\n".join(map("\t".join, zip(*given, strict=True)))
     # What the database refuses in a copy is an error of Django's, as in any other statement.
     with (
         connection.cursor() as cursor,
@@ -207,17 +214,21 @@ def delete(model: Model, keys: Iterable[Any]) -> None:
 def among(
     rows: models.QuerySet[Any, Any], keys: Collection[Any], name: str = "pk"
 ) -> Iterator[models.QuerySet[Any, Any]]:
-    """Yield the rows with these keys: all at once on PostgreSQL, where the keys are one array.
+    """Yield the rows with these keys, all at once: the keys are one array, elsewhere one JSON.
 
     ``name``: the column that holds the keys.
     """
-    if connection.vendor != "postgresql":
-        for part in batches(keys):
-            yield rows.filter(**{f"{name}__in": part})
-    elif keys:
-        table = _quoted(rows.model._meta.db_table)  # noqa: SLF001
-        column = f"{table}.{_quoted(_field(rows.model, name).column)}"
+    if not keys:
+        return
+    field = _field(rows.model, name)
+    table = _quoted(rows.model._meta.db_table)  # noqa: SLF001
+    column = f"{table}.{_quoted(field.column)}"
+    if connection.vendor == "postgresql":
         yield rows.extra(where=[f"{column} = ANY(%s)"], params=[list(keys)])  # noqa: S610
+        return
+    among_them = f"{column} IN (SELECT value FROM json_each(%s))"  # noqa: S608
+    told = _as_json([_adapted(field, key) for key in keys])
+    yield rows.extra(where=[among_them], params=[told])  # noqa: S610
 
 
 def batches(items: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
@@ -327,20 +338,41 @@ def _cells(field: Any, cells: Sequence[Any]) -> list[str]:
     return _texts(cells, _copied, is_json=isinstance(field, models.JSONField))
 
 
+def _adapted_cells(field: Any, cells: Sequence[Any]) -> list[Any]:
+    """Return the values of a column as other databases take them."""
+    if isinstance(field, _PLAIN) and set(map(type, cells)) <= {str, int}:
+        return list(cells)
+    if isinstance(field, models.DateTimeField) and set(map(type, cells)) == {datetime}:
+        return [
+            str(make_naive(cell, connection.timezone)) for cell in cells
+        ]  # as the framework does in the end
+    is_json = isinstance(field, models.JSONField)
+    return _each_once(cells, lambda cell: _adapted(field, cell), by_identity=is_json)
+
+
 def _texts(cells: Sequence[Any], text: Callable[[Any], str], *, is_json: bool) -> list[str]:
     """Return the values of a column as texts; each that comes again is worded once."""
     if is_json:
-        texts: dict[int, str] = {}  # of objects that are alive, so that no number comes twice
-        for cell in cells:
-            if id(cell) not in texts:
-                texts[id(cell)] = text(_as_json(cell))
-        return [texts[id(cell)] for cell in cells]
+        return _each_once(cells, lambda cell: text(_as_json(cell)), by_identity=True)
     kinds = set(map(type, cells))
     if kinds == {UUID}:  # keys, which hardly ever come again
         return [cell.hex for cell in cells]
     if kinds == {int}:
         return list(map(str, cells))
-    known = {cell: text(cell) for cell in set(cells)}
+    return _each_once(cells, text)
+
+
+def _each_once(
+    cells: Sequence[Any], turn: Callable[[Any], T], *, by_identity: bool = False
+) -> list[T]:
+    """Return what becomes of each value; one that comes again is turned once."""
+    if by_identity:  # of objects that are alive, so that no number comes twice
+        known: dict[Any, T] = {}
+        for cell in cells:
+            if id(cell) not in known:
+                known[id(cell)] = turn(cell)
+        return [known[id(cell)] for cell in cells]
+    known = {cell: turn(cell) for cell in set(cells)}
     return [known[cell] for cell in cells]
 
 

@@ -9,6 +9,7 @@ from finops.allocation.direct import Used
 from finops.allocation.facts import Number
 from finops.allocation.ground import Ground
 from finops.allocation.loans import Held, Metered
+from finops.allocation.money import Sum
 from finops.allocation.timeline import hours
 from finops.allocation.tokens import TokenRow
 from finops.allocation.unit_cost import UnitCost
@@ -193,13 +194,13 @@ def _loans(ground: Ground, metered: Metered) -> Iterator[LoanHours]:
 
 def _tags(rows: list[TokenRow]) -> Iterator[TagCost]:
     tokens: dict[str, int] = defaultdict(int)
-    cost: dict[str, Fraction] = defaultdict(Fraction)
+    cost: dict[str, Sum] = defaultdict(Sum)
     for row in rows:
         for tag in set(row.use.tags):
             tokens[tag] += row.tokens
-            cost[tag] += row.cost
+            cost[tag].add(row.cost)
     for tag in sorted(tokens):
-        yield TagCost(tag, tokens[tag], cost[tag])
+        yield TagCost(tag, tokens[tag], cost[tag].total)
 
 
 def _workloads(ground: Ground) -> Iterator[WorkloadHours]:

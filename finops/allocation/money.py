@@ -25,11 +25,32 @@ def exact_sum(values: Iterable[Fraction | int]) -> Fraction:
 
     Over one common denominator: reducing after each of many additions is what would cost.
     """
-    listed = list(values)
-    common = lcm(*(value.denominator for value in listed))
-    return Fraction(
-        sum(value.numerator * (common // value.denominator) for value in listed), common
-    )
+    found = Sum()
+    for value in values:
+        found.add(value)
+    return found.total
+
+
+class Sum:
+    """An exact sum of many numbers, kept by denominator until it is asked for."""
+
+    __slots__ = ("_numerators",)
+
+    def __init__(self) -> None:
+        self._numerators: dict[int, int] = {}
+
+    def add(self, value: Fraction | int) -> None:
+        """Add a number."""
+        by, numerators = value.denominator, self._numerators
+        numerators[by] = numerators.get(by, 0) + value.numerator
+
+    @property
+    def total(self) -> Fraction:
+        """What was added; nothing is zero."""
+        common = lcm(*self._numerators)
+        return Fraction(
+            sum(part * (common // by) for by, part in self._numerators.items()), common
+        )
 
 
 class InvalidFieldError(ValueError):

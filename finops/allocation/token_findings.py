@@ -7,6 +7,7 @@ from fractions import Fraction
 from finops.allocation import places
 from finops.allocation.facts import Facts, Number
 from finops.allocation.findings import Finding
+from finops.allocation.money import Sum, exact_sum
 from finops.allocation.tokens import TokenRow
 
 SPEND_TOLERANCE = Fraction(1, 1000)
@@ -61,21 +62,22 @@ def _grouped(
         numbers: dict[str, Number] = {
             "rows": len(found),
             "tokens": sum(row.tokens for row in found),
-            "amount": sum((row.cost for row in found), Fraction(0)),
+            "amount": exact_sum(row.cost for row in found),
         }
         yield Finding(code, "warning", dict(key), numbers)
 
 
 def _spend_mismatch(rows: list[TokenRow]) -> Iterator[Finding]:
     """Compare what LiteLLM counted with tokens x price, where it counted anything."""
-    spend: dict[str, Number] = defaultdict(Fraction)
-    listed: dict[str, Number] = defaultdict(Fraction)
+    spend: dict[str, Sum] = defaultdict(Sum)
+    listed: dict[str, Sum] = defaultdict(Sum)
     for row in rows:
         is_counted = row.is_billable and (row.use.spend or not row.tokens)
         if is_counted and row.listed is not None:
-            spend[row.use.model_group] += row.use.spend
-            listed[row.use.model_group] += row.listed
-    for model, amount in spend.items():
-        if abs(Fraction(amount) - listed[model]) > SPEND_TOLERANCE * listed[model]:
-            numbers = {"spend": amount, "listed": listed[model]}
+            spend[row.use.model_group].add(row.use.spend)
+            listed[row.use.model_group].add(row.listed)
+    for model, summed in spend.items():
+        counted, expected = summed.total, listed[model].total
+        if abs(counted - expected) > SPEND_TOLERANCE * expected:
+            numbers: dict[str, Number] = {"spend": counted, "listed": expected}
             yield Finding("spend_mismatch", "warning", {"model_group": model}, numbers)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from finops.allocation.facts import Deployment, NamespaceBilling, Number, TokenPrice, TokenUse
 from finops.allocation.ground import Ground
 from finops.allocation.ledger import Ledger, LineKey
+from finops.allocation.money import Sum
 from finops.allocation.places import Account
 from finops.allocation.timeline import InForce
 
@@ -113,11 +114,14 @@ def weight(ground: Ground, row: TokenRow) -> Number:
 
 def serving_weights(ground: Ground, rows: list[TokenRow]) -> dict[Served, Weights]:
     """Return by namespace what accounts weigh with rows of its time as ``serving_shared``."""
-    found: dict[Served, Weights] = defaultdict(lambda: defaultdict(int))
+    found: dict[Served, dict[Account, Sum]] = defaultdict(lambda: defaultdict(Sum))
     for row in rows:
         if row.mode == "serving_shared":
-            found[row.served_by][row.account] += weight(ground, row)
-    return found
+            found[row.served_by][row.account].add(weight(ground, row))
+    return {
+        served: {account: summed.total for account, summed in sums.items()}
+        for served, sums in found.items()
+    }
 
 
 def bill_external(rows: list[TokenRow], ledger: Ledger) -> None:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from decimal import Decimal
-from fractions import Fraction
 from typing import NamedTuple
 
 from finops.allocation import places
@@ -10,7 +9,7 @@ from finops.allocation.direct import Used
 from finops.allocation.facts import Number
 from finops.allocation.ground import Ground
 from finops.allocation.ledger import LineKey
-from finops.allocation.money import round_half_up
+from finops.allocation.money import Sum, round_half_up
 from finops.allocation.places import Account
 from finops.allocation.timeline import hours
 from finops.allocation.tokens import TokenRow
@@ -36,22 +35,22 @@ class Transfer(NamedTuple):
 
 class _Moves:
     def __init__(self) -> None:
-        self.amounts: dict[Move, Number] = defaultdict(Fraction)
-        self.quantities: dict[Move, Number] = defaultdict(Fraction)
+        self.amounts: dict[Move, Sum] = defaultdict(Sum)
+        self.quantities: dict[Move, Sum] = defaultdict(Sum)
 
     def add(self, move: Move, amount: Number, quantity: Number) -> None:
         """Add a piece; one to oneself, or of exactly 0, is none."""
         if move.payer != move.payee and amount:
-            self.amounts[move] += amount
-            self.quantities[move] += quantity
+            self.amounts[move].add(amount)
+            self.quantities[move].add(quantity)
 
     def lines(self) -> list[Transfer]:
         """Round each sum once and write it for both."""
         found = []
         for move, amount in self.amounts.items():
-            cents = round_half_up(amount)
+            cents = round_half_up(amount.total)
             key = LineKey(move.line_type, model_group=move.model_group)
-            quantity = self.quantities[move]
+            quantity = self.quantities[move].total
             for account, other, signed in (
                 (move.payer, move.payee, cents),
                 (move.payee, move.payer, round_half_up(-cents)),

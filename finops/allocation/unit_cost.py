@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from finops.allocation import places
@@ -10,7 +10,7 @@ from finops.allocation.direct import Used
 from finops.allocation.facts import Number
 from finops.allocation.ground import Ground
 from finops.allocation.idle import Idle
-from finops.allocation.money import exact_sum
+from finops.allocation.money import Sum, exact_sum
 from finops.allocation.places import Account, Place, ServingPool
 from finops.allocation.sharing import Consumers
 from finops.allocation.tokens import MILLION, Served, TokenRow, weight
@@ -72,14 +72,15 @@ class ServingIron:
 
 def model_costs(ground: Ground, rows: Iterable[TokenRow], iron: ServingIron) -> list[UnitCost]:
     """Return what each model group's tokens cost, by name; models with on-prem tokens only."""
-    weights: dict[Served, dict[str, Number]] = defaultdict(lambda: defaultdict(Fraction))
+    weights: dict[Served, dict[str, Sum]] = defaultdict(lambda: defaultdict(Sum))
     asked: dict[str, _Asked] = defaultdict(_Asked)
     for row in rows:
         if row.is_on_prem:
-            weights[row.served_by][row.use.model_group] += weight(ground, row)
+            weights[row.served_by][row.use.model_group].add(weight(ground, row))
             asked[row.use.model_group].add(row)
     borne: dict[str, _Iron] = defaultdict(_Iron)
-    for served, models in weights.items():
+    for served, sums in weights.items():
+        models = {model: summed.total for model, summed in sums.items()}
         total = exact_sum(models.values())
         ours = iron.by_namespace.get(served)
         for model, part in models.items() if ours and total else ():
@@ -127,18 +128,18 @@ def _borne(by_place: Mapping[Place, _Iron], consumers: Consumers) -> Mapping[Pla
 @dataclass(slots=True)
 class _Asked:
     tokens: int = 0
-    cost: Number = Fraction(0)
+    cost: Sum = field(default_factory=Sum)
 
     def add(self, row: TokenRow) -> None:
         self.tokens += row.tokens
-        self.cost += row.cost
+        self.cost.add(row.cost)
 
 
 def _unit_cost(name: str, asked: _Asked, iron: _Iron) -> UnitCost:
     return UnitCost(
         name,
         asked.tokens,
-        Fraction(asked.cost),
+        asked.cost.total,
         Fraction(iron.direct),
         Fraction(iron.with_idle),
     )

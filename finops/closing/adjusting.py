@@ -68,6 +68,37 @@ def adjust(name: str, spec: AdjustmentSpec, actor: User) -> Adjustment:
         return row
 
 
+def take_back(name: str, pk: int, actor: User) -> None:
+    """Take an adjustment by hand out of the open month ``name`` and make its bills anew.
+
+    Raises:
+        Rejected: the month is not a draft, or it has no such adjustment; one for late data comes
+            and goes with that.
+    """
+    with transaction.atomic():
+        period = BillingPeriod.objects.select_for_update().filter(name=name).first()
+        if period is None or period.status not in DRAFTED:
+            raise Rejected([_not_open()])
+        row = period.adjustments.filter(pk=pk, kind=AdjustmentKind.MANUAL).first()
+        if row is None:
+            sentence = _("{month} has no such adjustment by hand.").format(month=name)
+            raise Rejected([Problem("adjustment", "not_found", sentence)])
+        team = row.team.name if row.team else ""
+        audit.record(
+            actor,
+            "billing_period.adjustment_taken_back",
+            ("BillingPeriod", name),
+            before={"team": team, "amount": digits(row.amount), "reason": row.reason},
+            team=team,
+        )
+        row.delete()
+        billing.rebuild_draft(name, now=clock.now())
+
+
+def _not_open() -> Problem:
+    return Problem("period", "PERIOD_NOT_OPEN", _("Only a draft can be adjusted."))
+
+
 def _problems(
     period: BillingPeriod | None,
     spec: AdjustmentSpec,
@@ -76,7 +107,7 @@ def _problems(
 ) -> list[Problem]:
     found = []
     if period is None or period.status not in DRAFTED:
-        found.append(Problem("period", "PERIOD_NOT_OPEN", _("Only a draft can be adjusted.")))
+        found.append(_not_open())
     if spec.team and team is None:
         found.append(Problem("team", "no_such_team", _("There is no such team.")))
     if spec.original and original is None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import date
+from operator import attrgetter
 from typing import Any
 
 from django.db import models
@@ -20,8 +21,8 @@ from finops.models import (
 from finops.sources.recording import Recording
 from finops.sources.rows import Asset, Cost, GpuUse, NodePrice, Request, Row, TeamDay
 from finops.sources.windows import Window
+from scheduling import persist
 
-BATCH = 500
 TABLES: Mapping[type[Row], type[models.Model]] = {
     Cost: CostRow,
     Asset: AssetRow,
@@ -42,33 +43,34 @@ def replace_day(source: Source, day: date, window: Window, rows: Iterable[Row]) 
 
     Must run in the transaction that also writes what the day's coverage is.
     """
-    found: dict[type[models.Model], list[Any]] = {}
+    found: dict[type[Row], list[Row]] = {}
     for row in rows:
-        table = TABLES[type(row)]
-        found.setdefault(table, []).append(table(**_columns(row, source, day, window)))
-    _forget_requests(source, found.get(TokenRow, []))
+        found.setdefault(type(row), []).append(row)
+    _forget_requests(source, found.get(Request, []))
     for table in TABLES_OF_PLANE[source.plane]:
         table._default_manager.filter(source=source, day=day).delete()  # noqa: SLF001
-        table._default_manager.bulk_create(found.get(table, []), batch_size=BATCH)  # noqa: SLF001
+    for kind, told in found.items():
+        _write(kind, told, source, day, window)
     return sum(map(len, found.values()))
 
 
-def _forget_requests(source: Source, rows: list[TokenRow]) -> None:
+def _forget_requests(source: Source, rows: list[Row]) -> None:
     """Delete requests that stand under another day: each counts once, whatever its day was."""
-    for start in range(0, len(rows), BATCH):
-        keys = [row.key for row in rows[start : start + BATCH]]
-        TokenRow.objects.filter(source=source, key__in=keys).delete()
+    kept = TokenRow.objects.filter(source=source)
+    for same in persist.among(kept, [row.key for row in rows], "key"):
+        same.delete()
 
 
-def _columns(row: Row, source: Source, day: date, window: Window) -> dict[str, Any]:
-    # Not asdict: it copies every value, which for a month of requests is most of the time.
-    columns = {one.name: getattr(row, one.name) for one in fields(row)}
-    columns |= {"source": source, "day": day}
-    if isinstance(row, Cost):
-        columns |= {"starts_at": window.start, "ends_at": window.end}
-    if isinstance(row, Request):
-        columns["tags"] = list(row.tags)
-    return columns
+def _write(kind: type[Row], rows: list[Row], source: Source, day: date, window: Window) -> None:
+    # No instance of a model for each: for a month of requests they are most of the time.
+    names = [one.name for one in fields(kind)]
+    told = attrgetter(*names)
+    same: tuple[Any, ...] = (source.pk, day)
+    columns = [*names, "source_id", "day"]
+    if kind is Cost:
+        same += (window.start, window.end)
+        columns += ["starts_at", "ends_at"]
+    persist.insert(TABLES[kind], columns, [(*told(row), *same) for row in rows])
 
 
 def keep_payload(recording: Recording) -> Payload | None:

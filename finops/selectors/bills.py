@@ -13,10 +13,11 @@ from decimal import Decimal
 from django.conf import settings
 from django.db.models import QuerySet
 
-from finops.loader import Promised, has_facts, promised, staleness
+from finops.loader import Promised, has_facts, promised
 from finops.models import Bill, BillingPeriod, BillLine, Finding, IssuedBill
 from finops.models.bills import DRAFTED, PeriodStatus
 from finops.selectors.figures import NOTHING, Figures, figures_of, parts_sentence
+from finops.staleness import staleness
 from finops.words import IDLE_KINDS
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before

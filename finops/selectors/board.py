@@ -7,7 +7,7 @@ from finops.models import Adjustment, BillingPeriod, Finding, Freeze, PeriodStep
 from finops.models.bills import DRAFTED, PeriodStatus
 from finops.selectors.bills import MonthView, bill_month
 from finops.selectors.digests import digest_of
-from finops.selectors.obstacles import Drafted, Obstacle, obstacles
+from finops.selectors.obstacles import Drafted, Obstacle, acknowledged, obstacles
 from queues.access import Actor
 
 
@@ -58,7 +58,8 @@ def close_board(actor: Actor, name: str) -> Board | None:
     period = view.period
     is_closed = period.status == PeriodStatus.CLOSED
     bills = tuple(one.bill for one in view.bills)
-    standing = () if is_closed else tuple(obstacles(period, Drafted(bills, view.findings)))
+    made = Drafted(bills, view.findings)
+    standing = tuple(acknowledged(period) if is_closed else obstacles(period, made))
     blocked = {(one.code, one.subject) for one in standing}
     return Board(
         month=view,

@@ -89,6 +89,14 @@ def obstacles(period: BillingPeriod, made: Drafted | None = None) -> list[Obstac
     )
 
 
+def acknowledged(period: BillingPeriod) -> list[Obstacle]:
+    """Return what people let pass before a month was closed, with the numbers of then."""
+    return [
+        Obstacle(one.code, one.subject, one.numbers, one, period.currency)
+        for one in period.acknowledgements.order_by("code", "subject")
+    ]
+
+
 def _holding(given: Acknowledgement | None, numbers: Mapping[str, Any]) -> Acknowledgement | None:
     """An acknowledgement holds for the numbers it was given for and for no others."""
     return given if given is not None and given.numbers == numbers else None

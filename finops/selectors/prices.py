@@ -7,11 +7,12 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from finops.loader import known_flavors, open_periods_touched
+from finops.loader import known_flavors
 from finops.metered_facts import gpu_rows
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
 from finops.specs import EVERY_FLAVOR
+from finops.staleness import open_periods_touched
 from gpuplatform.common.money import rounded
 from gpuplatform.common.periods import Month, month_at
 from queues.access import Actor

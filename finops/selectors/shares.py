@@ -2,13 +2,19 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 
-from finops.models import BillLine
+from django.conf import settings
+from django.db.models import Q
+
+from finops.models import BillingPeriod, BillLine, SharedCost
 from finops.models.bills import IdlePolicy
+from finops.models.shared_costs import SharingMethod
 from finops.selectors.bills import WHOLE_CLUSTER, BillView
 from finops.selectors.figures import NOTHING
 from finops.words import USE_KINDS
+from gpuplatform.common.periods import month_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,28 @@ def share_formulas(view: BillView) -> dict[int, ShareFormula]:
         line.pk: ShareFormula(*(sums[line.flavor, part] for part in ("idle", "own", "all")))
         for line in shares
     }
+
+
+@dataclass(frozen=True, slots=True)
+class EvenShares:
+    """What all teams of a month bear in equal parts, of whole months whenever a team was made."""
+
+    month: date
+    costs: tuple[str, ...]
+    idle: bool
+
+
+def even_shares(now: datetime) -> EvenShares | None:
+    """Return what a team that is made now shares of the running month; None where nothing is."""
+    month = month_at(now, settings.BILLING_TIME_ZONE)
+    rows = SharedCost.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gt=month.starts_at),
+        method=SharingMethod.EVEN,
+        valid_from__lt=month.ends_at,
+    )
+    costs = tuple(sorted(set(rows.values_list("name", flat=True))))
+    idle = BillingPeriod.objects.filter(name=month.name, idle_policy=IdlePolicy.EVEN).exists()
+    return EvenShares(month.first_day, costs, idle) if costs or idle else None
 
 
 def pool_idle(view: BillView) -> BillLine | None:

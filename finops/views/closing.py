@@ -53,6 +53,7 @@ def _page(
             (step, BUTTONS[step], EFFECTS[step], step == Step.CLOSED and refused)
             for step in view.next_steps
         ],
+        "takes_back": view.may_be_adjusted and actor.may_price,
         "form": form or AdjustForm(),
     }
     return render(request, "finops/board.html", context)
@@ -104,6 +105,15 @@ def adjust(request: HttpRequest, month: str) -> HttpResponse:
     page = _page(request, actor, view, form)
     page.status_code = 422
     return page
+
+
+@require_POST
+@require()
+def take_back(request: HttpRequest, month: str, pk: int) -> HttpResponse:
+    """Take an adjustment by hand back."""
+    user = _closer(request, month)
+    said = _("The line is taken back.")
+    return _done(request, month, lambda: adjusting.take_back(month, pk, user), said)
 
 
 @require()

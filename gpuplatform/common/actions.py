@@ -46,6 +46,7 @@ SENTENCES: Mapping[str, str | Promise] = {
     "bill.exported": _("Bill exported"),
     "billing_period.acknowledged": _("Finding acknowledged"),
     "billing_period.adjusted": _("Adjustment made"),
+    "billing_period.adjustment_taken_back": _("Adjustment taken back"),
     "billing_period.closed": _("Month closed"),
     "billing_period.corrected": _("Late data booked"),
     "billing_period.idle_policy_chosen": _("Idle policy chosen"),

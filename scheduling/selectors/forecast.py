@@ -81,7 +81,9 @@ def _waits(subject: str, why: str) -> Diagnostic:
 def _admitted(work: Known, decision: Admit, subject: str, checks: str) -> Diagnostic:
     """Return on which flavors, with how many pods, what it borrows, and who is asked first."""
     flavors = {flavor for a in decision.assignments for flavor in a.flavors.values()}
-    numbers: dict[str, str | int] = {"flavors": ", ".join(sorted(flavors))}
+    # Work outside every queue takes of no flavor.
+    named = ", ".join(sorted(flavors)) or gettext("free nodes")
+    numbers: dict[str, str | int] = {"flavors": named}
     terms, code = [numbers["flavors"]], "WOULD_BE_ADMITTED"
     if part := part_of(work, decision.assignments):
         numbers |= part

@@ -1,11 +1,14 @@
 """A new team in one go: everything or nothing, every mistake at its field, nothing typed lost."""
 
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 from django.urls import reverse
 
-from finops.models import Budget
+from finops.billing import period_at
+from finops.models import BillingPeriod, Budget, SharedCost
+from gpuplatform.common import clock
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.doors.importer import import_documents
 from queues.access import actor_for
@@ -49,6 +52,7 @@ WHOLE = ROWS | {
     "budget-thresholds": "50, 80",
     "reason": REASON,
 }
+CHECK = WHOLE | {"check": "1"}
 
 
 @pytest.fixture
@@ -71,6 +75,18 @@ def errors(page):
 def counts():
     kinds = (Team, User, Membership, Namespace, ClusterQueue, LocalQueue, Budget, AuditEntry)
     return [kind.objects.count() for kind in kinds]
+
+
+def test_a_check_says_what_a_late_team_bears_of_the_whole_month(admin):
+    assert "equal part of what all teams share" not in admin.post(PATH, CHECK).content.decode()
+    about = {"amount": "300", "currency": "EUR", "valid_from": datetime(2026, 1, 1, tzinfo=UTC)}
+    SharedCost.objects.create(name="licences", method="even", **about)
+    SharedCost.objects.create(name="rent", method="weighted", **about)
+    BillingPeriod.objects.filter(pk=period_at(clock.now()).pk).update(idle_policy="even")
+    page = admin.post(PATH, CHECK).content.decode()
+    assert "equal part of what all teams share" in page
+    assert "licences, all idle of the cluster." in page
+    assert "rent" not in page.partition("equal part")[2].partition("</p>")[0]
 
 
 def test_a_whole_team_is_made_in_one_go_under_one_request_id(admin, client):

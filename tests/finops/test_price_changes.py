@@ -10,9 +10,9 @@ import time_machine
 from celery import current_app
 
 from finops import billing, services
-from finops.loader import stale_periods
 from finops.models import Bill, BillingPeriod, Price
 from finops.specs import PriceSpec
+from finops.staleness import stale_periods
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
 

@@ -292,6 +292,11 @@ PAGES = (
     ),
     door("bills/<month>/close/adjust/", f"/bills/{MONTH}/close/adjust/", ONLY_POST),
     door(
+        "bills/<month>/close/adjust/<pk>/take-back/",
+        f"/bills/{MONTH}/close/adjust/1/take-back/",
+        ONLY_POST,
+    ),
+    door(
         "bills/<month>/close/<step>/",
         f"/bills/{MONTH}/close/put_forward/",
         ONLY_POST,
@@ -537,6 +542,7 @@ REST = (
         for name, path in (
             ("acknowledgements", "acknowledgements"),
             ("adjustments", "adjustments"),
+            ("adjustments/<pk>", "adjustments/1"),
             ("<step>", "put_forward"),
         )
     ),

@@ -411,6 +411,12 @@ WRITES = (
         {"amount": "1.00", "reason": REASON},
         f"/bills/{MONTH}/close/adjust/",
     ),
+    page(
+        "bills/<month>/close/adjust/<pk>/take-back/",
+        "login 404 404 404 422 403 422",  # the month of the world has none
+        {},
+        f"/bills/{MONTH}/close/adjust/1/take-back/",
+    ),
     page("quotas/", ADMIN, QUOTAS),
     page("requests/new/", "login 403 403 ok 403 403 ok", ASKED, "/requests/new/?team=datos"),
     page(
@@ -754,6 +760,13 @@ WRITES = (
         "401 404 404 404 ok 403 ok",
         {"amount": "1.00", "reason": REASON},
         path=f"/api/v1/periods/{MONTH}/adjustments/",
+    ),
+    rest(
+        "DELETE",
+        "periods/<month>/adjustments/<pk>/",
+        "401 404 404 404 404 403 404",  # the month of the world has none
+        "",
+        path=f"/api/v1/periods/{MONTH}/adjustments/1/",
     ),
     rest(
         "POST",

@@ -33,7 +33,8 @@ class Command(BaseCommand):
 
     help = (
         "Print the bill of one facts object, or of every scenario of lists as [{id, outcome}]. "
-        "Facts that cannot be billed give their problems. --check exits 1 on any difference."
+        "Facts that cannot be billed give their problems. A folder stands for its .json and "
+        ".json.gz. --check exits 1 on any difference."
     )
     requires_system_checks = []  # it touches no database, and starts at once
 
@@ -45,7 +46,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Bill everything in order; write the outcomes or the comparison."""
-        files: list[Path] = options["files"]
+        files = [file for path in options["files"] for file in _files(path)]
         contents = [(file, _content(file)) for file in files]
         billed = [one for file, content in contents for one in _bill(file, content)]
         if options["output"] or not options["check"]:
@@ -76,6 +77,16 @@ class Command(BaseCommand):
 
 def _differences(one: _Billed) -> list[str]:
     return list(islice(differences(one.expected, one.outcome), 1))
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a folder and of those in it, by name; a file is its own."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(one for kind in ("*.json", "*.json.gz") for one in path.rglob(kind))
+    if not found:
+        raise CommandError(f"{path}: no .json or .json.gz in this folder")
+    return found
 
 
 def _content(file: Path) -> Any:

@@ -10,6 +10,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from finops.selectors.shares import even_shares
+from gpuplatform.common import clock
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.middleware import current_request_id
 from gpuplatform.common.models import AuditEntry
@@ -57,7 +59,8 @@ def team_onboard(request: HttpRequest) -> HttpResponse:
     if only_check or team is None:
         changes = pages.with_changes(written)
         gaps = {"lead": not _leads(plan), "doors": not plan.doors, "queue": not plan.target}
-        return _show(request, form, checked=True, findings=found, changes=changes, gaps=gaps)
+        told: dict[str, Any] = {"gaps": gaps, "even": even_shares(clock.now())}
+        return _show(request, form, checked=True, findings=found, changes=changes, **told)
     if secrets := plan.passwords():
         return _show_begin(request, team, secrets)
     return redirect("team-begin", name=team.name)

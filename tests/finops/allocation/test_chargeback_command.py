@@ -76,6 +76,16 @@ def test_check_counts_what_is_equal(write: Any) -> None:
     assert said == "2 of 2 equal\n"
 
 
+def test_a_folder_stands_for_the_files_in_it(write: Any, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"no \.json"):
+        chargeback(tmp_path, "--check")
+    for folder, name in (("hand", "a"), ("random", "b")):
+        (tmp_path / folder).mkdir()
+        write([scenario(name)], f"{folder}/{name}.json")
+    write("a word on the files", "FORMAT.md")
+    assert chargeback(tmp_path, "--check") == "2 of 2 equal\n"
+
+
 def test_check_shows_the_first_difference_of_each_and_fails(write: Any) -> None:
     wrong, right = scenario("wrong"), scenario("right")
     wrong["expected"]["lines"][0]["amount"] = "1512.01"

@@ -9,10 +9,10 @@ import time_machine
 from finops import billing
 from finops.allocation.facts import Period, instant
 from finops.closing.late import book_late_data
-from finops.loader import stale_periods
 from finops.mapping_facts import mapped
 from finops.models import BillingPeriod, BillLine
 from finops.selectors.summary import month_summary
+from finops.staleness import stale_periods
 from queues.access import Actor
 from queues.descriptions import describe_cluster_queue
 from queues.models import ClusterQueue, Ownership, Team
@@ -40,7 +40,7 @@ def promises_of_june():
 
 
 def owners(value, *, start=rows.JUNE, end=rows.JULY):
-    found = mapped(Period(instant(start), instant(end)), "").owners
+    found = mapped(Period(instant(start), instant(end)), "", ["datos", "ia"]).owners
     said = [one for one in found if one.value == value and one.kind != "label"]
     return [(one.team, one.start, one.end) for one in said]
 
@@ -92,6 +92,15 @@ def test_a_queue_that_goes_and_comes_back_under_its_name_is_another_teams_from_t
     assert owners("cq-ia") == [("ia", None, ten), ("datos", twenty, None)]
 
 
+def test_what_a_team_had_that_is_gone_by_now_is_nobodys(db):
+    charged_june()
+    gone = Team.objects.create(name="pilot", display_name="Pilot")
+    for team in ("pilot", None):
+        save_namespace(NamespaceSpec("ns-pilot", {}, team), actor=None, reason="it has ended")
+    gone.delete()
+    assert owners("ns-pilot") == []
+
+
 def test_an_edit_that_leaves_the_team_alone_writes_no_history(db):
     charged_june()
     give("cq-ia", "ia", rows.JUNE + 10 * HOUR)
@@ -99,8 +108,23 @@ def test_an_edit_that_leaves_the_team_alone_writes_no_history(db):
     assert Team.objects.get(name="ia").owned.count() == 0
 
 
-def test_a_move_asks_for_new_drafts_of_open_months(db):
+def test_a_move_asks_for_a_new_draft_of_the_month_it_falls_into(db):
     charged_june()
+    with time_machine.travel(rows.JUNE + 10 * HOUR, tick=False):
+        billing.rebuild_draft(JUNE)
     assert not stale_periods().exists()
+    give("cq-ia", "datos", rows.JUNE + 11 * HOUR)
+    assert [period.name for period in stale_periods()] == [JUNE]
+
+
+def test_a_move_leaves_the_draft_of_a_month_alone_that_was_over_by_then(db):
+    charged_june()
     give("cq-ia", "datos", LATER)
+    assert not stale_periods().exists()
+
+
+def test_a_first_team_asks_for_new_drafts_of_months_that_were_over_by_then(db):
+    charged_june()
+    with time_machine.travel(LATER, tick=False):
+        save_namespace(NamespaceSpec("ns-new", {}, "ia"), actor=None)
     assert [period.name for period in stale_periods()] == [JUNE]

@@ -9,6 +9,7 @@ import pytest
 import time_machine
 
 from finops.models import BillingPeriod, IssuedBill
+from gpuplatform.common.models import AuditEntry
 from queues.models import Team
 from tests.finops import rows
 
@@ -91,6 +92,47 @@ def test_an_adjustment_by_hand_is_a_line_of_the_bill(fin, ada, signed_in):
     )
     assert refused.status_code == 422
     assert "no such team" in text_of(refused)
+
+
+def test_an_adjustment_by_hand_is_taken_back_before_the_month_is_closed(fin, ada, signed_in):
+    june()
+    browser = signed_in(fin)
+    before = browser.get(BOARD).context["board"].digest
+    typed = {"team": "ia", "amount": "-200.00", "reason": "node 7 was down, typed wrongly"}
+    browser.post(f"{BOARD}adjust/", typed)
+    (line,) = browser.get(BOARD).context["board"].adjustments
+    assert "Take back" in browser.get(BOARD).content.decode()
+    said = browser.post(f"{BOARD}adjust/{line.pk}/take-back/", follow=True)
+    assert "The line is taken back" in text_of(said)
+    board = said.context["board"]
+    assert (board.adjustments, board.digest) == ((), before)
+    entry = AuditEntry.objects.get(action="billing_period.adjustment_taken_back")
+    assert entry.before["amount"] == "-200.00"
+    again = browser.post(f"{BOARD}adjust/{line.pk}/take-back/")
+    assert (again.status_code, "no such adjustment" in text_of(again)) == (422, True)
+
+
+def test_over_rest_an_adjustment_is_taken_back_by_the_number_that_the_month_says(fin, signed_in):
+    june()
+    browser = signed_in(fin)
+    body = {"team": "ia", "amount": "-200.00", "reason": "node 7 was down, typed wrongly"}
+    made = browser.post(f"{API}adjustments/", body, "application/json")
+    (line,) = made.json()["adjustment_lines"]
+    assert (line["team"], line["amount"], line["kind"]) == ("ia", "-200.00", "manual")
+    left = browser.delete(f"{API}adjustments/{line['id']}/")
+    assert (left.status_code, left.json()["adjustment_lines"]) == (200, [])
+
+
+def test_a_closed_month_keeps_its_adjustments(fin, ada, signed_in):
+    june()
+    browser = signed_in(fin)
+    browser.post(f"{BOARD}adjust/", {"amount": "1.00", "reason": "rounded by the landlord"})
+    close(fin, ada)
+    board = browser.get(BOARD)
+    (line,) = board.context["board"].adjustments
+    assert "Take back" not in board.content.decode()
+    said = browser.post(f"{BOARD}adjust/{line.pk}/take-back/")
+    assert (said.status_code, "Only a draft" in text_of(said)) == (422, True)
 
 
 @pytest.mark.parametrize("path", [BOARD, API])

@@ -8,9 +8,11 @@ import pytest
 from finops import billing
 from finops.closing.steps import acknowledge, put_forward_ended
 from finops.models import BillingPeriod, Finding, Freeze, IssuedBill, PeriodStep
+from finops.selectors.board import close_board
 from finops.selectors.digests import digest_of
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected, Stale
+from queues.access import Actor
 from queues.models import Team
 from tests.finops import rows
 
@@ -182,6 +184,19 @@ def test_a_critical_finding_stands_in_the_way_until_it_is_acknowledged(fin, ada,
     given = period().acknowledgements.get()
     assert (given.by_name, given.reason[:9]) == ("fin", "the pilot")
     assert AuditEntry.objects.get(action="billing_period.acknowledged").reason == given.reason
+
+
+def test_the_board_of_a_closed_month_says_who_let_what_pass(fin, ada, found):
+    june()
+    found.append({"code": "unallocated", "amount": "900.00"})
+    step("put_forward", fin)
+    step("reviewed", fin)
+    acknowledge(JUNE, "unallocated", "", fin, "the pilot of May, agreed with the head of IT")
+    step("closed", ada)
+    board = close_board(Actor(None, frozenset({"finance"})), JUNE)
+    passed = [(one.code, one.acknowledgement.by_name, one.blocks) for one in board.obstacles]
+    assert (passed, board.blocking) == ([("unallocated", "fin", False)], 0)
+    assert "unallocated" not in {one.code for one in board.findings}
 
 
 def test_an_acknowledgement_does_not_hold_for_other_numbers(fin, ada, found):

@@ -65,6 +65,9 @@ YES = "; it starts once these admission checks have said yes: "
 PARTLY = replace(SPEC, pod_sets=(replace(EIGHT, min_count=2),))
 CASES = {
     "it fits": Case(SPEC, "WOULD_BE_ADMITTED", f"{NOW}."),
+    "it fits, outside every queue": Case(
+        replace(SPEC, queue=""), "WOULD_BE_ADMITTED", "Would be admitted now on free nodes."
+    ),
     "it borrows": Case(
         replace(SPEC, pod_sets=(replace(ONE, count=3),)),
         "WOULD_BE_ADMITTED_BORROWING",

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from uuid import uuid4
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.db.models import TextField
@@ -77,3 +78,23 @@ def test_plain_rows_are_equal_to_those_of_the_framework(works):
     )
     assert list(persist.fetch(rows)) == list(rows)
     assert list(persist.fetch(rows.filter(uid__in=[]))) == []
+
+
+def test_instants_of_any_zone_and_fraction_are_those_of_the_framework(works):
+    instants = [NOON, NOON.astimezone(ZoneInfo("Asia/Kolkata")), NOON + timedelta(microseconds=7)]
+    rows = [(works[0].uid, at, "told") for at in instants]
+    persist.insert(WorkloadEvent, ("workload_id", "at", "kind"), rows)
+    for at in instants:
+        WorkloadEvent.objects.create(workload=works[1], at=at, kind="told")
+    written = WorkloadEvent.objects.annotate(text=Cast("at", TextField())).order_by("id")
+    texts = [list(written.filter(workload=work).values_list("text", flat=True)) for work in works]
+    assert texts[0] == texts[1] != []
+
+
+def test_rows_are_found_and_deleted_by_many_keys_at_once(works):
+    keys = [works[0].pk, works[3].pk, uuid4()]
+    (found,) = persist.among(Workload.objects.order_by("name"), keys)
+    assert [row.name for row in found] == ["w0", "w3"]
+    (named,) = persist.among(Workload.objects.filter(namespace="ns-datos"), ["w1", '"'], "name")
+    assert named.delete()[0] == 1
+    assert list(persist.among(Workload.objects.all(), [])) == []
