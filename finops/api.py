@@ -121,6 +121,7 @@ class BillFileView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("profile",)}
+    later = ("GET",)
     refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
     @extend_schema(

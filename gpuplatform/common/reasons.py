@@ -25,7 +25,7 @@ from gpuplatform.common.reasons_facts import FACTS
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
-from gpuplatform.common.reasons_replays import REPLAYS
+from gpuplatform.common.reasons_replays import OPERATIONS, REPLAYS
 from gpuplatform.common.reasons_routes import ROUTES
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
@@ -209,6 +209,7 @@ REGISTRY: dict[str, Reason] = {
     **SOURCES,
     **COST,
     **REPLAYS,
+    **OPERATIONS,
     **RULES,
     **PROTOCOL,
     **LIFE,

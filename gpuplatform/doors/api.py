@@ -41,6 +41,7 @@ class ManifestsView(CheckedView):
     scopes = {"POST": "workloads:submit"}  # what else a document needs is asked per object
 
     parameters = {"POST": ("atomic", "dry_run", "reason")}
+    later = ("POST",)
     refusals = {"POST": (HTTPStatus.PRECONDITION_FAILED,)}
 
     @extend_schema(

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from gpuplatform.common.diagnostics import Diagnostic, errors_of
 from gpuplatform.common.problems import Rejected
+from gpuplatform.common.progress import report as report_progress
 from gpuplatform.doors import consequences, promises
 from gpuplatform.doors.intake import RANKS, Item, read_submission
 from gpuplatform.doors.replicas import already_there, standing, surplus
@@ -94,7 +95,9 @@ class _Import:
         before = standing_now() if judged else None
         ranked = sorted(self.items, key=lambda item: item.rank)
         promised = [i for i in ranked if i.specs and not isinstance(i.specs[-1], WorkloadSpec)]
-        for item in promised:
+        whole = len(self.items)
+        for come, item in enumerate(promised):
+            report_progress(come, whole)
             if item.rank == RANKS.index(ClusterQueueSpec):  # the nodes are kept by now
                 promises.share_by_weight(self.items)
             self._keep_promise(item)
@@ -104,7 +107,8 @@ class _Import:
             if before is not None:
                 by_index = {item.document.index: item for item in self.items}
                 consequences.judge(report, by_index, before, world.snapshot)
-            for item in works:
+            for come, item in enumerate(works, start=len(promised)):
+                report_progress(come, whole)
                 self._submit(item, world)
         for item in self.items:
             if not item.specs:
