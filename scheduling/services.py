@@ -14,6 +14,7 @@ from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.wakeup import request_cycle
 from queues.access import Actor
 from queues.choices import PriorityKind
+from queues.labels import tier_labels
 from queues.models import (
     ClusterQueue,
     Namespace,
@@ -295,17 +296,26 @@ def _topology_pools() -> dict[str, Pool]:
 
 @transaction.atomic
 def save_node(
-    spec: NodeSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+    spec: NodeSpec,
+    *,
+    actor: User | None,
+    reason: str = "",
+    if_version: int | None = None,
+    keeps_tiers: bool = True,
 ) -> Node:
     """Make the node be what its cluster reports; equal reports change nothing.
+
+    Labels of HyperNodes are ours: a cluster does not know them, and its report leaves them.
 
     Raises:
         Rejected: the report breaks a rule.
         Stale: the node changed since the caller saw it.
     """
-    refuse(check_node(spec, _topology_pools()))
     edit = Edit(Node, spec.name, actor, reason, if_version)
     row = edit.find(name=spec.name)
+    if row is not None and keeps_tiers:
+        spec = replace(spec, labels={**tier_labels(row.labels), **spec.labels})
+    refuse(check_node(spec, _topology_pools()))
     columns = {
         "name": spec.name,
         "labels": dict(spec.labels),

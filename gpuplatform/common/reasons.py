@@ -22,6 +22,7 @@ from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_cost import COST
 from gpuplatform.common.reasons_devices import DEVICES
 from gpuplatform.common.reasons_facts import FACTS
+from gpuplatform.common.reasons_hypernodes import HYPERNODES
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
@@ -206,6 +207,7 @@ REGISTRY: dict[str, Reason] = {
     **PRICES,
     **FACTS,
     **AGENTS,
+    **HYPERNODES,
     **SOURCES,
     **COST,
     **REPLAYS,
