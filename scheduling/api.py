@@ -56,6 +56,7 @@ from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
+    NewWorkloadSerializer,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
@@ -212,8 +213,8 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
             answer = {"dry_run": True, "warnings": warnings, "forecast": told}
             return Response(answer, HTTPStatus.OK)
         address = reverse("api-workload", args=[taken.workload.uid])
-        prefetch_related_objects([taken.workload], "pod_sets", "events__other")
-        shown = WorkloadSerializer(taken.workload, context={"actor": actor}).data
+        prefetch_related_objects([taken.workload], "pod_sets", "events")
+        shown = NewWorkloadSerializer(taken.workload, context={"actor": actor}).data
         return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
 
 

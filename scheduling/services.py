@@ -27,6 +27,7 @@ from queues.models import (
 from queues.services.writing import Edit, refuse, require_row, store
 from scheduling import lifecycle
 from scheduling.engine.terms import Status
+from scheduling.judging import world_for_judging
 from scheduling.loader import load_platform, load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.node_rules import Pool, check_node
@@ -60,10 +61,19 @@ class Refused(Rejected):
 
 
 def load_world(*, works: bool = True) -> World:
-    """Read what workloads are checked against, in a fixed number of queries.
+    """Return what workloads are checked against, in a fixed number of queries.
 
-    No rule looks at other work; without ``works`` it is not read.
+    No rule looks at other work; without ``works`` it is not read, and the rest only where it has
+    changed (:mod:`scheduling.judging`).
     """
+    return _read_world(works=True) if works else world_for_judging(_read_platform)
+
+
+def _read_platform() -> World:
+    return _read_world(works=False)
+
+
+def _read_world(*, works: bool) -> World:
     doors, rows = load_doors(), list(PriorityClass.objects.all())
     defaults = [r.value for r in rows if r.global_default and r.kind == PriorityKind.POD]
     return World(

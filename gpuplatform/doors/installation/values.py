@@ -20,6 +20,7 @@ ELSEWHERE: Mapping[str, Callable[[], Any]] = {
     "GPUPLATFORM_HOME": lambda: settings.HOME,
     "GPUPLATFORM_SHARED": lambda: settings.SHARED_DATA.parent,
     "BEHIND_TLS_PROXY": lambda: settings.SECURE_PROXY_SSL_HEADER is not None,
+    "DATABASE_POOL": lambda: os.environ.get("DATABASE_POOL") or 20,
     "DATABASE_URL": lambda: settings.DATABASES["default"]["NAME"],
     "OIDC_SCOPES": lambda: " ".join(settings.OIDC_SCOPES),
     "MFA_REQUIRED_ROLES": lambda: sorted(settings.MFA_REQUIRED_ROLES),
