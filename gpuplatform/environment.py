@@ -28,7 +28,8 @@ def tune(database: Any) -> None:
     database["CONN_MAX_AGE"] = 0
     database["CONN_HEALTH_CHECKS"] = True
     # A web process answers each request in a thread of its own: without a pool each of them signs
-    # in to the database anew. ``gpuplatform.asgi`` asks for one, workers and commands for none.
-    if most := int(env("DATABASE_POOL", "0")):
+    # in to the database anew. ``gpuplatform.asgi`` says that it is one.
+    usual = "20" if env("GPUPLATFORM_ROLE") == "web" else "0"
+    if most := int(env("DATABASE_POOL", usual)):
         pool = {"min_size": 1, "max_size": most, "timeout": 10}
         database.setdefault("OPTIONS", {})["pool"] = pool

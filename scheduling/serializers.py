@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import clock, reasons
-from gpuplatform.common.rest_shapes import ROW_OR_NONE, ROWS
+from gpuplatform.common.rest_shapes import FINDINGS, ROW_OR_NONE, ROWS
 from scheduling.counters import SOURCES, Counters
 from scheduling.models import (
     AdmissionCheck,
@@ -27,6 +27,15 @@ from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 from scheduling.shrinking import pods_held
 
+JUDGED = {  # the answer of a dry run
+    "type": "object",
+    "required": ["dry_run", "warnings", "forecast"],
+    "properties": {
+        "dry_run": {"type": "boolean"},
+        "warnings": FINDINGS,
+        "forecast": FINDINGS["items"],
+    },
+}
 MOST_MEMBERS = 100  # that are over, in one answer
 
 
