@@ -14,8 +14,11 @@ def env_bool(name: str, default: bool = False) -> bool:
     return env(name, str(default)).lower() in {"1", "true", "yes", "on"}
 
 
-def tune(database: Any) -> None:
-    """Set how the embedded database, or PostgreSQL, is spoken to."""
+def tune(database: Any, pool: str) -> None:
+    """Set how the embedded database, or PostgreSQL, is spoken to.
+
+    ``pool``: how many connections a process keeps, "" as usual.
+    """
     if database["ENGINE"] == "django.db.backends.sqlite3":
         # Measured: without IMMEDIATE a reader that becomes a writer fails at once under load.
         database["OPTIONS"] = {
@@ -30,6 +33,6 @@ def tune(database: Any) -> None:
     # A web process answers each request in a thread of its own: without a pool each of them signs
     # in to the database anew. ``gpuplatform.asgi`` says that it is one.
     usual = "20" if env("GPUPLATFORM_ROLE") == "web" else "0"
-    if most := int(env("DATABASE_POOL", usual)):
-        pool = {"min_size": 1, "max_size": most, "timeout": 10}
-        database.setdefault("OPTIONS", {})["pool"] = pool
+    if most := int(pool or usual):
+        size = {"min_size": 1, "max_size": most, "timeout": 10}
+        database.setdefault("OPTIONS", {})["pool"] = size

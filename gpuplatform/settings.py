@@ -114,7 +114,7 @@ DATABASES = {
     "default": dj_database_url.parse(env("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}"))
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-tune(DATABASES["default"])
+tune(DATABASES["default"], env("DATABASE_POOL"))
 
 # Counts attempts to sign in, for all web processes of this machine.
 CACHES = {

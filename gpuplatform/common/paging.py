@@ -183,5 +183,18 @@ def truth(request: Request, name: str) -> bool | None:
     return None if value is None else TRUTHS[value]
 
 
+def chosen(request: Request, name: str, values: Iterable[str]) -> str:
+    """Return a parameter that takes one of a few words; "" where it is absent.
+
+    Raises:
+        ValidationError: 400, any other word; an empty list would be taken for the truth.
+    """
+    value, known = request.query_params.get(name, ""), list(values)
+    if value and value not in known:
+        words = _("It is one of {known}.").format(known=", ".join(known))
+        raise ValidationError({name: [words]})
+    return value
+
+
 def _within(limit: str) -> bool:
     return len(limit) <= len(str(MOST)) and 1 <= int(limit) <= MOST

@@ -143,3 +143,13 @@ def test_an_order_holds_in_files_too(get: Callable[..., Any]) -> None:
         b"".join(get("/api/v1/cluster-queues/?format=yaml&ordering=-name", "ada"))
     )
     assert [one["metadata"]["name"] for one in found] == ["cq-ia", "cq-datos"]
+
+
+@pytest.mark.parametrize("query", ["prices/?unit=nonsense", "mappings/?kind=nonsense"])
+def test_a_word_that_a_filter_does_not_know_is_refused(
+    get: Callable[..., Any], query: str
+) -> None:
+    answer = get(f"/api/v1/{query}", "ada")
+    assert answer.status_code == 400
+    assert "It is one of" in answer.json()["detail"]
+    assert get(f"/api/v1/{query.replace('nonsense', '')}", "ada").json() == []
