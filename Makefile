@@ -73,6 +73,7 @@ test-postgresql: $(VENV)/.development
 
 test-long: $(VENV)/.development
 	$(SERVICES) --sqlite -- $(PYTEST) -m long $(ONLY)
+	$(if $(ONLY),,$(SERVICES) --postgresql -- $(PYTEST) -m long tests/matrix/test_contract.py)
 
 check: $(VENV)/.development
 	$(VENV)/bin/ruff format --check .

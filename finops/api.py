@@ -19,7 +19,7 @@ from finops.selectors import bills, prices
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
-from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.paging import CheckedView, chosen
 from queues.access import HasScope, actor_of, demand_visible, insist
 
 
@@ -56,7 +56,8 @@ class PricesView(CheckedView):
     def get(self, request: Request) -> Response:
         """List all prices, newest first within unit and subject, to those who see bills."""
         demand_visible(actor_of(request).may_see_prices)
-        unit, subject = request.query_params.get("unit", ""), request.query_params.get("subject")
+        unit = chosen(request, "unit", PriceUnit.values)
+        subject = request.query_params.get("subject")
         rows = prices.price_rows(clock.now(), unit=unit, subject=subject or "")
         return Response([PriceSerializer(row.price).data for row in rows])
 
@@ -121,6 +122,7 @@ class BillFileView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("profile",)}
+    later = ("GET",)
     refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
     @extend_schema(

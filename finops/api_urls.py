@@ -64,6 +64,11 @@ urlpatterns = [
         name="api-period-adjustment",
     ),
     path(
+        "periods/<str:month>/rebuild/",
+        closing_api.PeriodRebuildView.as_view(),
+        name="api-period-rebuild",
+    ),
+    path(
         "periods/<str:month>/<slug:step>/",
         closing_api.PeriodStepView.as_view(),
         name="api-period-step",

@@ -10,7 +10,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from finops import choosing
+from finops import billing, choosing
 from finops.closing import adjusting, steps
 from finops.closing_json import board_json, plain_cells, summary_json
 from finops.models import BillingPeriod
@@ -183,11 +183,35 @@ class DriftView(CheckedView):
         return Response([plain_cells(check_cells(found.period, row)) for row in found.rows])
 
 
+class PeriodRebuildView(CheckedView):
+    """The way to bills that are made anew."""
+
+    permission_classes = (HasScope,)
+    scopes = {"POST": "cost:close"}
+    later = ("POST",)
+    always_later = True
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse before anything is kept."""
+        super().initial(request, *args, **kwargs)
+        insist(actor_of(request), "may_price")
+
+    @extend_schema(request=None, responses={}, operation_id="periods_rebuild")
+    def post(self, request: Request, month: str) -> Response:
+        """Make the bills of an open month anew from metering and prices, as an operation.
+
+        Its result is the close board of the month.
+        """
+        billing.rebuild_draft(month)
+        return Response(board_json(_board(request, month)))
+
+
 class PeriodStepView(CheckedView):
     """A step of a month."""
 
     permission_classes = (HasScope,)
     scopes = {"POST": "cost:close"}
+    later = ("POST",)
 
     @extend_schema(
         request=StepSerializer, responses=OpenApiTypes.OBJECT, operation_id="periods_step"

@@ -17,7 +17,7 @@ from finops.specs import MappingSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.money import digits
-from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.paging import CheckedView, chosen
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible, insist
 
@@ -67,7 +67,8 @@ class MappingsView(CheckedView):
         """List mappings, newest first of each thing; a lead's are those of the own teams."""
         actor = actor_of(request)
         demand_visible(actor.may_see_prices)
-        kind, text = (request.query_params.get(name, "") for name in ("kind", "q"))
+        kind = chosen(request, "kind", MappingKind.values)
+        text = request.query_params.get("q", "")
         rows = mappings.mapping_rows(actor, clock.now(), kind=kind, text=text)
         return Response([mapping_json(row) for row in rows])
 

@@ -15,6 +15,7 @@ from finops.models import QuotaReplay
 from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
 from gpuplatform.common.days import DayInput
+from gpuplatform.common.later import address_of
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, insist
@@ -86,7 +87,7 @@ class ReplaysView(CheckedView):
         cells = tuple(CellSpec(**cell) for cell in asked["cells"])
         spec = ReplaySpec(asked["first_day"], asked["last_day"], cells, asked["note"])
         row = ask(spec, actor=user)
-        where = {"Location": f"{request.path}{row.uid}/"}
+        where = {"Location": address_of(row.uid)}
         told = showing.as_json(row, actor_of(request), whole=False)
         return Response(told, status=status.HTTP_202_ACCEPTED, headers=where)
 

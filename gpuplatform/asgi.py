@@ -5,6 +5,7 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gpuplatform.settings")
+os.environ["GPUPLATFORM_ROLE"] = "web"  # which pools its connections
 django_application = get_asgi_application()
 
 from gpuplatform.common.bodies import BoundedBodies  # noqa: E402  # settings are there now

@@ -28,6 +28,7 @@ app.conf.beat_schedule = {
     "budgets": {"task": "finops.measure_budgets", "schedule": 600.0},
     "limits": {"task": "finops.read_limits", "schedule": 6 * 3600.0},
     "loans": {"task": "queues.end_loans", "schedule": 60.0},
+    "operations": {"task": "doors.run_operations", "schedule": 60.0},
     "replays": {"task": "finops.replay_quotas", "schedule": 60.0},
     "close_up": {"task": "finops.close_up", "schedule": 6 * 3600.0},
     "seals": {"task": "common.seal_audit", "schedule": 60.0},

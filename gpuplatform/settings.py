@@ -12,7 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 from kombu import Queue
 
-from gpuplatform.environment import env, env_bool
+from gpuplatform.environment import env, env_bool, tune
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -114,17 +114,7 @@ DATABASES = {
     "default": dj_database_url.parse(env("DATABASE_URL", f"sqlite:///{HOME / 'db.sqlite3'}"))
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Measured: without IMMEDIATE a reader that becomes a writer fails at once under load.
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-        " PRAGMA foreign_keys=ON;",
-    }
-else:
-    DATABASES["default"]["CONN_MAX_AGE"] = 0
-    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+tune(DATABASES["default"], env("DATABASE_POOL"))
 
 # Counts attempts to sign in, for all web processes of this machine.
 CACHES = {
@@ -350,6 +340,9 @@ WATCHES_MAX_OF_ONE = int(env("WATCHES_MAX_OF_ONE", "10"))
 # Written by `manage.py demo`: beat then submits a short job now and then.
 DEMO = (HOME / "demo.json").exists()
 CYCLES_KEPT = 2_000
+# Whether a process keeps what new work is judged against until a version changes; tests, which
+# write rows behind the services' backs, do not.
+WORLD_KEPT = True
 # How much past work a replay under other quotas plays at most (finops/replaying).
 REPLAY_MOST_WORKLOADS = int(env("REPLAY_MOST_WORKLOADS", "20000"))
 # For how many days finished work, and lines of its story, are kept; empty: for ever.

@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext_lazy as _
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
@@ -40,11 +39,21 @@ from queues.models import ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Team
 from queues.models.fields import Versioned
 from queues.selectors import fairness_above
 from queues.serializers import (
+    CLUSTER_QUEUE,
+    COHORT,
+    DELETED,
+    FLAVOR,
+    LOCAL_QUEUE,
+    TEAM,
+    TOPOLOGY,
     ClusterQueueSerializer,
     CohortSerializer,
     FlavorSerializer,
     TopologySerializer,
     as_answer,
+    listed,
+    saving,
+    shown,
 )
 from queues.services import (
     delete_cluster_queue,
@@ -68,9 +77,6 @@ class Keeper(Generic[Row]):
     save: Callable[..., Row]
 
 
-# Answers of writers; those of a dry run are 200.
-SAVED = {200: OpenApiTypes.OBJECT, 201: OpenApiTypes.OBJECT}
-DELETED = {200: OpenApiTypes.OBJECT, 204: None}
 FILE_CHUNK = 500  # rows read at once for a file
 # People leave the quotation marks out; nothing else can be meant.
 _ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
@@ -118,7 +124,8 @@ class _List(_Rows[Row]):
     def get(self, request: Request) -> HttpResponseBase:
         """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()
-        rows = self.rows(actor_of(request)).order_by(*pages.ordering)
+        order = pages.get_ordering(request, self.rows(actor_of(request)), self)
+        rows = self.rows(actor_of(request)).order_by(*order)
         if wants_yaml(request):
             specs = (self.spec(row) for row in rows.iterator(chunk_size=FILE_CHUNK))
             return yaml_answer(request, (manifest_of(spec) for spec in specs))
@@ -134,7 +141,6 @@ class _Detail(_Rows[Row]):
     parameters = {"PUT": ("dry_run", "reason"), "DELETE": ("dry_run", "reason")}
     versioned = ("PUT", "DELETE")
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT})
     def get(self, request: Request, **names: str) -> HttpResponseBase:
         """Return one object; its ETag is what If-Match wants."""
         row = get_object_or_404(self.rows(actor_of(request)), **names)
@@ -231,11 +237,12 @@ class _Teams:
         return descriptions.describe_team(row)
 
 
-@extend_schema_view(get=extend_schema(operation_id="teams_list"))
+@listed("teams_list", TEAM)
 class TeamList(_Teams, _List[Team]):
     """``GET /teams/``."""
 
 
+@shown(TEAM)
 class TeamDetail(_Teams, _Detail[Team]):
     """``GET /teams/<name>/``."""
 
@@ -248,19 +255,16 @@ class _Cohorts:
         return descriptions.describe_cohort(row)
 
 
-@extend_schema_view(get=extend_schema(operation_id="cohorts_list"))
+@listed("cohorts_list", COHORT)
 class CohortList(_Cohorts, _List[Cohort]):
     """``GET /cohorts/``."""
 
 
+@shown(COHORT)
 class CohortDetail(_Cohorts, _Detail[Cohort]):
     """``GET`` and ``PUT /cohorts/<name>/``."""
 
-    @extend_schema(
-        request=CohortSerializer,
-        responses=SAVED,
-        parameters=[DRY_RUN, REASON],
-    )
+    @saving(CohortSerializer, COHORT)
     def put(self, request: Request, name: str) -> Response:
         """Make the cohort be what the body says."""
         return self.write(request, name, Keeper(read_cohort, save_cohort))
@@ -284,19 +288,16 @@ class _ClusterQueues:
         return descriptions.describe_cluster_queue(row)
 
 
-@extend_schema_view(get=extend_schema(operation_id="cluster_queues_list"))
+@listed("cluster_queues_list", CLUSTER_QUEUE)
 class ClusterQueueList(_ClusterQueues, _List[ClusterQueue]):
     """``GET /cluster-queues/``."""
 
 
+@shown(CLUSTER_QUEUE)
 class ClusterQueueDetail(_ClusterQueues, _Detail[ClusterQueue]):
     """``GET`` and ``PUT /cluster-queues/<name>/``."""
 
-    @extend_schema(
-        request=ClusterQueueSerializer,
-        responses=SAVED,
-        parameters=[DRY_RUN, REASON],
-    )
+    @saving(ClusterQueueSerializer, CLUSTER_QUEUE)
     def put(self, request: Request, name: str) -> Response:
         """Make the cluster queue be what the body says."""
         return self.write(request, name, Keeper(read_cluster_queue, save_cluster_queue))
@@ -320,13 +321,14 @@ class _LocalQueues:
         return descriptions.describe_local_queue(row)
 
 
-@extend_schema_view(get=extend_schema(operation_id="local_queues_list"))
+@listed("local_queues_list", LOCAL_QUEUE)
 class LocalQueueList(_LocalQueues, _List[LocalQueue]):
     """``GET /local-queues/``."""
 
     pages = ByNamespace
 
 
+@shown(LOCAL_QUEUE)
 class LocalQueueDetail(_LocalQueues, _Detail[LocalQueue]):
     """``GET /local-queues/<namespace>/<name>/``."""
 
@@ -340,19 +342,16 @@ class _Flavors:
         return descriptions.describe_flavor(row)
 
 
-@extend_schema_view(get=extend_schema(operation_id="flavors_list"))
+@listed("flavors_list", FLAVOR)
 class FlavorList(_Flavors, _List[ResourceFlavor]):
     """``GET /flavors/``."""
 
 
+@shown(FLAVOR)
 class FlavorDetail(_Flavors, _Detail[ResourceFlavor]):
     """``GET`` and ``PUT /flavors/<name>/``."""
 
-    @extend_schema(
-        request=FlavorSerializer,
-        responses=SAVED,
-        parameters=[DRY_RUN, REASON],
-    )
+    @saving(FlavorSerializer, FLAVOR)
     def put(self, request: Request, name: str) -> Response:
         """Make the flavor be what the body says."""
         return self.write(request, name, Keeper(read_flavor, save_flavor))
@@ -372,19 +371,16 @@ class _Topologies:
         return descriptions.describe_topology(row)
 
 
-@extend_schema_view(get=extend_schema(operation_id="topologies_list"))
+@listed("topologies_list", TOPOLOGY)
 class TopologyList(_Topologies, _List[Topology]):
     """``GET /topologies/``."""
 
 
+@shown(TOPOLOGY)
 class TopologyDetail(_Topologies, _Detail[Topology]):
     """``GET`` and ``PUT /topologies/<name>/``."""
 
-    @extend_schema(
-        request=TopologySerializer,
-        responses=SAVED,
-        parameters=[DRY_RUN, REASON],
-    )
+    @saving(TopologySerializer, TOPOLOGY)
     def put(self, request: Request, name: str) -> Response:
         """Make the topology be what the body says."""
         return self.write(request, name, Keeper(read_topology, save_topology))

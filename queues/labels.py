@@ -15,8 +15,28 @@ SUBDOMAIN = re.compile(
     r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII
 )
 _PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
+_TIER = re.compile(r"tier-([1-9][0-9]{0,8})\.topology\.gpuplatform\.io/(.+)", re.ASCII)
 SET_OPERATORS = frozenset({"In", "NotIn"})
 OPERATORS = SET_OPERATORS | {"Exists", "DoesNotExist"}
+
+
+def tier_label(tier: int, name: str = "") -> str:
+    """Return the label of nodes that says in which HyperNode of a tier they are."""
+    return f"tier-{tier}.topology.gpuplatform.io/{name or f'tier-{tier}'}"
+
+
+def tier_of(key: str) -> tuple[int, str] | None:
+    """Return the tier that a label is about, and its name or ""; None: it is about none."""
+    match = _TIER.fullmatch(key)
+    if match is None:
+        return None
+    return int(match[1]), "" if match[2] == f"tier-{match[1]}" else match[2]
+
+
+def tier_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return what HyperNodes have said of a node, lowest tier first."""
+    found = [(tier, key) for key in labels if (tier := tier_of(key)) is not None]
+    return {key: labels[key] for _tier, key in sorted(found)}
 
 
 def is_dns_label(text: str) -> bool:

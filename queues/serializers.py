@@ -4,14 +4,18 @@
 so that what a GET answers can be PUT back. Integers are taken, too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeVar
 
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 
+from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.fields import INT32_MAX
 from gpuplatform.common.quantities import format_quantity
+from gpuplatform.common.rest_shapes import FINDINGS, page_of, shape_of, some_of
+from gpuplatform.common.why import PARAMETER as REASON
 from queues.choices import (
     AdmissionOrder,
     BorrowWithinCohort,
@@ -29,7 +33,17 @@ from queues.choices import (
 )
 from queues.descriptions import as_json
 from queues.rules.flavors import EFFECTS
+from queues.specs import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FlavorSpec,
+    LocalQueueSpec,
+    TeamSpec,
+    TopologySpec,
+)
 
+Kind = TypeVar("Kind", bound=type)
+Put = TypeVar("Put", bound=Callable[..., Any])
 AMOUNTS = ("nominal", "borrowing_limit", "lending_limit")
 
 
@@ -172,3 +186,41 @@ def as_answer(spec: Any) -> dict[str, Any]:
 def _readable(cell: Mapping[str, Any]) -> dict[str, str]:
     given = {key: cell[key] for key in AMOUNTS if cell[key] is not None}
     return {key: format_quantity(cell["resource"], amount) for key, amount in given.items()}
+
+
+# ---- shapes of answers -----------------------------------------------------------------------
+VERSION = {"type": "integer", "minimum": 1}
+TEAM, LOCAL_QUEUE, FLAVOR, TOPOLOGY, COHORT, CLUSTER_QUEUE = (
+    shape_of(spec, AMOUNTS, version=VERSION)
+    for spec in (TeamSpec, LocalQueueSpec, FlavorSpec, TopologySpec, CohortSpec, ClusterQueueSpec)
+)
+DRY = {"dry_run": {"type": "boolean"}}
+
+
+def saved(shape: dict[str, Any]) -> dict[int, Any]:
+    """Return the answers of a writer; that of a dry run is 200."""
+    return dict.fromkeys((200, 201), some_of(shape, warnings=FINDINGS, **DRY))
+
+
+def pages_of(shape: dict[str, Any]) -> dict[int, Any]:
+    """Return the answer of a list; ``fields`` and ``brief`` leave some of each row out."""
+    return {200: page_of(some_of(shape))}
+
+
+WOULD = {"type": "object", "properties": {"name": {"type": "string"}, **DRY}}
+DELETED = {200: WOULD, 204: None}
+
+
+def listed(name: str, shape: dict[str, Any]) -> Callable[[Kind], Kind]:
+    """Say of a list what it answers."""
+    return extend_schema_view(get=extend_schema(operation_id=name, responses=pages_of(shape)))
+
+
+def saving(body: type, shape: dict[str, Any]) -> Callable[[Put], Put]:
+    """Say of a writer what it takes and answers."""
+    return extend_schema(request=body, responses=saved(shape), parameters=[DRY_RUN, REASON])
+
+
+def shown(shape: dict[str, Any]) -> Callable[[Kind], Kind]:
+    """Say of one object what it answers."""
+    return extend_schema_view(get=extend_schema(responses={200: shape}))

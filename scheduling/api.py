@@ -11,7 +11,6 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from django.http.response import HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ValidationError
 from rest_framework.generics import ListAPIView, get_object_or_404
@@ -42,13 +41,14 @@ from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.loader import load_platform
 from scheduling.manifests.export import manifest_of
 from scheduling.models import Node, Workload, WorkloadEvent
-from scheduling.node_serializers import NodeChangeInput, NodeSerializer
-from scheduling.priorities import check_number
-from scheduling.selectors.alerts import (
-    alert_lines,
-    cleared_lines,
-    current_findings,
+from scheduling.node_serializers import (
+    FORGOTTEN,
+    NodeChangeInput,
+    NodeSavedSerializer,
+    NodeSerializer,
 )
+from scheduling.priorities import check_number
+from scheduling.selectors.alerts import alert_lines, cleared_lines, current_findings
 from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.exports import described, pod_classes
@@ -56,6 +56,8 @@ from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
+    JUDGED,
+    NewWorkloadSerializer,
     WorkloadRowSerializer,
     WorkloadSerializer,
 )
@@ -123,7 +125,8 @@ class _AsFile(CheckedView):
         """Return all rows of the filter, 500 at a time."""
         view: Any = self
         rows = view.filter_queryset(view.get_queryset())
-        order = chosen_ordering(request, self.orderings)
+        usual = view.pagination_class.ordering[0].lstrip("-")
+        order = chosen_ordering(request, self.orderings or (usual,))
         rows = rows.order_by(*filter(None, (order, *view.pagination_class.ordering)))
         if wants_yaml(request):
             return yaml_answer(request, self.manifests(rows))
@@ -197,7 +200,7 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
 
     @extend_schema(
         request=WorkloadInput,
-        responses={200: OpenApiTypes.OBJECT, 201: WorkloadSerializer},
+        responses={200: JUDGED, 201: WorkloadSerializer},
         parameters=[DRY_RUN],
     )
     def post(self, request: Request) -> Response:
@@ -212,8 +215,8 @@ class WorkloadsView(_AsFile, ListAPIView[Workload]):
             answer = {"dry_run": True, "warnings": warnings, "forecast": told}
             return Response(answer, HTTPStatus.OK)
         address = reverse("api-workload", args=[taken.workload.uid])
-        prefetch_related_objects([taken.workload], "pod_sets", "events__other")
-        shown = WorkloadSerializer(taken.workload, context={"actor": actor}).data
+        prefetch_related_objects([taken.workload], "pod_sets", "events")
+        shown = NewWorkloadSerializer(taken.workload, context={"actor": actor}).data
         return Response(shown, HTTPStatus.CREATED, headers={"Location": address})
 
 
@@ -308,9 +311,7 @@ class NodeView(CheckedView):
             return yaml_answer(request, [manifest_of(describe_node(row))])
         return Response(NodeSerializer(row, context=_use_of(request, [name])).data)
 
-    @extend_schema(
-        request=NodeChangeInput, responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN]
-    )
+    @extend_schema(request=NodeChangeInput, responses=NodeSavedSerializer, parameters=[DRY_RUN])
     def patch(self, request: Request, name: str) -> Response:
         """Keep new pods off the machine, or let them on again; say what that means."""
         insist(actor_of(request), "may_operate")
@@ -327,7 +328,7 @@ class NodeView(CheckedView):
         answer, found = carry_out(spec, act, keep=not is_dry_run(request))
         return Response(answer | _meaning(request, found))
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT}, parameters=[DRY_RUN])
+    @extend_schema(responses={200: FORGOTTEN}, parameters=[DRY_RUN])
     def delete(self, request: Request, name: str) -> Response:
         """Forget the machine; what stands on it is evicted. Say what that means."""
         insist(actor_of(request), "may_operate")

@@ -17,6 +17,7 @@ from gpuplatform.common import audit, clock
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
+from gpuplatform.common.progress import report as report_progress
 from gpuplatform.common.wakeup import request_cycle
 from queues.access import Actor
 from queues.models import Team
@@ -82,7 +83,10 @@ def submit_many(
         For each what became of it, in the same order.
     """
     court = _Court(load_world(works=False), actor)
-    found = [court.judge(one) for one in asked]
+    found = []
+    for come, one in enumerate(asked):
+        report_progress(come, len(asked))
+        found.append(court.judge(one))
     for last in range(TRIES - 1, -1, -1):
         answers = _without_taken(found)
         if dry_run:

@@ -60,6 +60,7 @@ class WorkloadsBulkView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"POST": "workloads:submit"}
     parameters = {"POST": ("dry_run",)}
+    later = ("POST",)
 
     @extend_schema(request=WorkloadsInput, responses={200: WorkloadAnswers}, parameters=[DRY_RUN])
     def post(self, request: Request) -> Response:

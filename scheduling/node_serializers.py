@@ -4,8 +4,19 @@ from typing import Any
 
 from rest_framework import serializers
 
+from gpuplatform.common.rest_shapes import FINDINGS
 from scheduling.models import Node
 from scheduling.selectors.nodes import NodeRow
+
+FORGOTTEN = {
+    "type": "object",
+    "required": ["name", "warnings"],
+    "properties": {
+        "name": {"type": "string"},
+        "warnings": FINDINGS,
+        "dry_run": {"type": "boolean"},
+    },
+}
 
 
 class NodeSerializer(serializers.ModelSerializer[Node]):
@@ -77,3 +88,17 @@ class NodeChangeInput(serializers.Serializer[Any]):
     schedulable = serializers.BooleanField()
     drain = serializers.BooleanField(required=False)
     reason = serializers.CharField(max_length=500, required=False)
+
+
+class NodeSavedSerializer(NodeSerializer):
+    """A machine after a change of it, and what the change means."""
+
+    warnings = serializers.ListField(child=serializers.DictField())
+    dry_run = serializers.BooleanField(required=False)
+
+    class Meta(NodeSerializer.Meta):
+        fields = (  # type: ignore[assignment]  # a longer tuple
+            *NodeSerializer.Meta.fields,
+            "warnings",
+            "dry_run",
+        )

@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import clock, reasons
-from gpuplatform.common.rest_shapes import ROW_OR_NONE, ROWS
-from scheduling.counters import SOURCES
+from gpuplatform.common.rest_shapes import FINDINGS, ROW_OR_NONE, ROWS
+from scheduling.counters import SOURCES, Counters
 from scheduling.models import (
     AdmissionCheck,
     CheckState,
@@ -27,6 +27,15 @@ from scheduling.selectors.reservations import as_fields, reservation_of
 from scheduling.selectors.workloads import least_pods
 from scheduling.shrinking import pods_held
 
+JUDGED = {  # the answer of a dry run
+    "type": "object",
+    "required": ["dry_run", "warnings", "forecast"],
+    "properties": {
+        "dry_run": {"type": "boolean"},
+        "warnings": FINDINGS,
+        "forecast": FINDINGS["items"],
+    },
+}
 MOST_MEMBERS = 100  # that are over, in one answer
 
 
@@ -292,3 +301,38 @@ class WorkloadSerializer(WorkloadRowSerializer):
             admission__workload=row, admission__released_at=None, admission__is_part=False
         )
         return PlacementSerializer(held, many=True).data
+
+
+class NewWorkloadSerializer(WorkloadSerializer):
+    """A workload that has just been written: no check, place or use of it is there to be read."""
+
+    checks = serializers.SerializerMethodField()  # type: ignore[assignment]  # of another kind
+
+    @extend_schema_field(CheckStateSerializer(many=True))
+    def get_checks(self, _row: Workload) -> list[Any]:
+        """Return that no check was asked yet."""
+        return []
+
+    def get_pods(self, row: Workload) -> dict[str, int]:
+        """Return how many pods are asked for and needed; none stands."""
+        wanted = sum(pod_set.wanted or pod_set.count for pod_set in row.pod_sets.all())
+        return {"wanted": wanted, "standing": 0, "minimum": least_pods(row)}
+
+    def get_reservation(self, _row: Workload) -> None:
+        """Return that nothing is reserved for it."""
+
+    def get_counters(self, _row: Workload) -> dict[str, Any]:
+        """Return counters that begin."""
+        hours = {
+            f"{name}_gpu_hours": None if value is None else str(value)
+            for name, value in Counters().hours().items()
+        }
+        return {"pending_s": 0, **hours, "sources": SOURCES}
+
+    def get_members(self, _row: Workload) -> list[Any]:
+        """Return that no pod is over."""
+        return []
+
+    def get_placements(self, _row: Workload) -> list[Any]:
+        """Return that it stands nowhere."""
+        return []

@@ -14,6 +14,7 @@ from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.wakeup import request_cycle
 from queues.access import Actor
 from queues.choices import PriorityKind
+from queues.labels import tier_labels
 from queues.models import (
     ClusterQueue,
     Namespace,
@@ -26,6 +27,7 @@ from queues.models import (
 from queues.services.writing import Edit, refuse, require_row, store
 from scheduling import lifecycle
 from scheduling.engine.terms import Status
+from scheduling.judging import world_for_judging
 from scheduling.loader import load_platform, load_snapshot
 from scheduling.models import Node, PodSet, Workload
 from scheduling.node_rules import Pool, check_node
@@ -59,10 +61,19 @@ class Refused(Rejected):
 
 
 def load_world(*, works: bool = True) -> World:
-    """Read what workloads are checked against, in a fixed number of queries.
+    """Return what workloads are checked against, in a fixed number of queries.
 
-    No rule looks at other work; without ``works`` it is not read.
+    No rule looks at other work; without ``works`` it is not read, and the rest only where it has
+    changed (:mod:`scheduling.judging`).
     """
+    return _read_world(works=True) if works else world_for_judging(_read_platform)
+
+
+def _read_platform() -> World:
+    return _read_world(works=False)
+
+
+def _read_world(*, works: bool) -> World:
     doors, rows = load_doors(), list(PriorityClass.objects.all())
     defaults = [r.value for r in rows if r.global_default and r.kind == PriorityKind.POD]
     return World(
@@ -295,17 +306,26 @@ def _topology_pools() -> dict[str, Pool]:
 
 @transaction.atomic
 def save_node(
-    spec: NodeSpec, *, actor: User | None, reason: str = "", if_version: int | None = None
+    spec: NodeSpec,
+    *,
+    actor: User | None,
+    reason: str = "",
+    if_version: int | None = None,
+    keeps_tiers: bool = True,
 ) -> Node:
     """Make the node be what its cluster reports; equal reports change nothing.
+
+    Labels of HyperNodes are ours: a cluster does not know them, and its report leaves them.
 
     Raises:
         Rejected: the report breaks a rule.
         Stale: the node changed since the caller saw it.
     """
-    refuse(check_node(spec, _topology_pools()))
     edit = Edit(Node, spec.name, actor, reason, if_version)
     row = edit.find(name=spec.name)
+    if row is not None and keeps_tiers:
+        spec = replace(spec, labels={**tier_labels(row.labels), **spec.labels})
+    refuse(check_node(spec, _topology_pools()))
     columns = {
         "name": spec.name,
         "labels": dict(spec.labels),

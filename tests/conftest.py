@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     django_settings.CACHES = {"default": memory}
+    django_settings.WORLD_KEPT = False  # tests write rows without a version
     app.conf.broker_url = "memory://"  # a test's wake-up must not reach a real worker
     config.addinivalue_line("markers", "shared: reads ../shared")
 

@@ -1,23 +1,13 @@
 """Past work replayed under other quotas: what was asked, how far it is, and what came out."""
 
-import uuid
-
-from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from gpuplatform.common import clock
+from gpuplatform.common.models import OPEN, LongWork
+from gpuplatform.common.models import WorkState as ReplayState
 
-
-class ReplayState(models.TextChoices):
-    """Where a replay stands. ``finops.replaying`` is the only writer."""
-
-    WAITING = "waiting", _("waiting")
-    RUNNING = "running", _("running")
-    DONE = "done", _("done")
-    FAILED = "failed", _("failed")
-    CANCELLED = "cancelled", _("cancelled")
+__all__ = ["OPEN", "QuotaReplay", "ReplayStage", "ReplayState"]
 
 
 class ReplayStage(models.TextChoices):
@@ -29,38 +19,22 @@ class ReplayStage(models.TextChoices):
     COST = "cost", _("working out the cost")
 
 
-OPEN = (ReplayState.WAITING, ReplayState.RUNNING)
-
-
-class QuotaReplay(models.Model):
+class QuotaReplay(LongWork):
     """One question: how would the work of a window have fared under these quotas?
 
     ``cells`` are the edited amounts, each with what it was. ``site`` and ``promised`` are the
     platform when it was asked, without and with the edit, so that a later edit changes nothing;
-    both are dropped with the end. ``come`` of ``whole`` workloads have been played.
+    both are dropped with the end. ``come`` of ``whole`` workloads have been played; ``problem`` is
+    the code and the numbers of what broke it off.
     """
 
-    uid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    asked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
-    )
-    asked_name = models.CharField(max_length=150)
     note = models.CharField(max_length=200, blank=True)
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField()
     cells = models.JSONField(default=list)
     site = models.JSONField(null=True)
     promised = models.JSONField(null=True)
-    state = models.CharField(max_length=9, choices=ReplayState, default=ReplayState.WAITING.value)
     stage = models.CharField(max_length=8, choices=ReplayStage, blank=True)
-    come = models.PositiveIntegerField(default=0)
-    whole = models.PositiveIntegerField(default=0)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    asked_at = models.DateTimeField(default=clock.now)
-    started_at = models.DateTimeField(null=True, blank=True)
-    changed_at = models.DateTimeField(default=clock.now, db_index=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
-    problem = models.JSONField(null=True, blank=True)  # code and numbers of what broke it off
     result = models.JSONField(null=True, blank=True)  # ``finops.replaying.telling``
 
     class Meta:
@@ -80,11 +54,6 @@ class QuotaReplay(models.Model):
 
     def __str__(self) -> str:
         return f"{self.starts_at:%Y-%m-%d} - {self.ends_at:%Y-%m-%d} by {self.asked_name}"
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether it still waits or runs."""
-        return self.state in OPEN
 
     @property
     def percent(self) -> int:

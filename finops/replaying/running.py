@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from finops.models.replays import ReplayStage, ReplayState
 from finops.replaying import telling
 from finops.replaying.costing import as_played, costs_of
 from gpuplatform.common import clock
+from gpuplatform.common.longwork import MOST_ATTEMPTS, over, take_oldest
 from scheduling.engine import codec
 from scheduling.engine.snapshot import Snapshot
 from scheduling.replay.figures import figures_of
@@ -32,7 +33,6 @@ from scheduling.replay.tape import Tape
 from scheduling.selectors.past_traces import Past, past_trace, span_between
 
 SILENT = timedelta(minutes=3)  # after which whoever plays it is taken for lost
-MOST_ATTEMPTS = 3
 TOLD_S = 1.0
 SHOWN = 200  # characters of an unexpected error
 logger = logging.getLogger(__name__)
@@ -45,47 +45,17 @@ class _DroppedError(Exception):
 
 def play_next() -> UUID | None:
     """Play the oldest question that waits; None where none does, or one is being played."""
-    now = clock.now()
-    _give_up_lost(now)
-    running = QuotaReplay.objects.filter(state=ReplayState.RUNNING)
-    waiting = QuotaReplay.objects.filter(state=ReplayState.WAITING).order_by("asked_at", "uid")
-    row = None if running.exists() else waiting.first()
+    problem = {"code": "REPLAY_LOST", "numbers": {"count": MOST_ATTEMPTS}}
+    lost = _over(ReplayState.FAILED, problem)
+    row = take_oldest(QuotaReplay.objects.all(), clock.now(), silent=SILENT, lost=lost)
     if row is None:
         return None
-    taken = QuotaReplay.objects.filter(pk=row.pk, state=ReplayState.WAITING).update(
-        state=ReplayState.RUNNING,
-        attempts=F("attempts") + 1,
-        started_at=now,
-        changed_at=now,
-        come=0,
-        whole=0,
-        stage=ReplayStage.READING,
-    )
-    if taken:
-        row.refresh_from_db()
-        _play_to_the_end(row)
+    _play_to_the_end(row)
     return row.pk
 
 
-def _give_up_lost(now: datetime) -> None:
-    """Let what nobody plays any more wait again, or fail where that has happened too often."""
-    silent = QuotaReplay.objects.filter(state=ReplayState.RUNNING, changed_at__lt=now - SILENT)
-    problem = {"code": "REPLAY_LOST", "numbers": {"count": MOST_ATTEMPTS}}
-    silent.filter(attempts__gte=MOST_ATTEMPTS).update(**_over(ReplayState.FAILED, problem))
-    silent.update(state=ReplayState.WAITING, changed_at=now)
-
-
 def _over(state: ReplayState, problem: Any = None) -> dict[str, Any]:
-    now = clock.now()
-    return {
-        "state": state,
-        "stage": "",
-        "problem": problem,
-        "finished_at": now,
-        "changed_at": now,
-        "site": None,
-        "promised": None,
-    }
+    return {**over(state, problem), "stage": "", "site": None, "promised": None}
 
 
 def _play_to_the_end(row: QuotaReplay) -> None:
@@ -126,6 +96,7 @@ def _result(row: QuotaReplay, tell: Tell) -> dict[str, Any]:
     """Play before and after, and bill what was and what came out."""
     assert row.site is not None, "kept until it is over"
     assert row.promised is not None, "kept until it is over"
+    tell(ReplayStage.READING, 0, 0)
     site, promised = codec.decode_snapshot(row.site), codec.decode_snapshot(row.promised)
     edited = replace(promised, nodes=site.nodes)
     past = past_trace(site, row.starts_at, row.ends_at, row.asked_at)

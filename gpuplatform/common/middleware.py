@@ -2,7 +2,8 @@
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +17,16 @@ _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 def current_request_id() -> str:
     """Return the id of the request being answered, or ""."""
     return _request_id.get()
+
+
+@contextmanager
+def under_request_id(request_id: str) -> Iterator[None]:
+    """Do something under the id of a request, as what was asked earlier and is done now."""
+    token = _request_id.set(request_id)
+    try:
+        yield
+    finally:
+        _request_id.reset(token)
 
 
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
@@ -49,10 +60,7 @@ class RequestIdMiddleware:
         """Answer ``request`` under its id."""
         given = request.headers.get("X-Request-ID", "")
         request_id = given if _ACCEPTABLE.fullmatch(given) else uuid.uuid4().hex
-        token = _request_id.set(request_id)
-        try:
+        with under_request_id(request_id):
             response = self.get_response(request)
-        finally:
-            _request_id.reset(token)
         response["X-Request-ID"] = request_id
         return response

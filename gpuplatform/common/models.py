@@ -1,8 +1,12 @@
-"""Tables of the ground floor: who changed what, what changed when, who may decide."""
+"""Tables of the ground floor: who changed what, what changed when, who may decide, what lasts."""
+
+import uuid
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import clock
 
@@ -117,3 +121,78 @@ class Lease(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} #{self.fence} {self.holder}"
+
+
+class WorkState(models.TextChoices):
+    """Where long work stands. Whoever does it (``common.longwork``) is the only writer."""
+
+    WAITING = "waiting", _("waiting")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+class LongWork(models.Model):
+    """Work that takes longer than anybody waits for an answer; ``come`` of ``whole`` is done."""
+
+    uid = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+"
+    )
+    asked_name = models.CharField(max_length=150)
+    state = models.CharField(max_length=9, choices=WorkState, default=WorkState.WAITING.value)
+    come = models.PositiveIntegerField(default=0)
+    whole = models.PositiveIntegerField(default=0)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    asked_at = models.DateTimeField(default=clock.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField(default=clock.now, db_index=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    problem = models.JSONField(null=True, blank=True)  # what broke it off
+
+    class Meta:
+        abstract = True
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether it still waits or runs."""
+        return self.state in OPEN
+
+
+OPEN = (WorkState.WAITING, WorkState.RUNNING)
+
+
+class Operation(LongWork):
+    """A request of REST that is answered later (``common.later``), and then its answer.
+
+    ``token`` is the digest of the token that asked, "" for a browser; ``scope`` and ``team_limit``
+    are what it took to ask, and are needed again to see what came out.
+    """
+
+    kind = models.CharField(max_length=64)  # the name of the address
+    method = models.CharField(max_length=6)
+    path = models.CharField(max_length=2000)  # with the query
+    body = models.BinaryField(default=bytes)
+    headers = models.JSONField(default=dict)
+    token = models.CharField(max_length=128, blank=True)
+    scope = models.CharField(max_length=32)
+    team_limit = models.IntegerField(null=True)
+    code = models.PositiveSmallIntegerField(null=True)  # of HTTP
+    answer = models.BinaryField(null=True)
+    answer_headers = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("-asked_at", "uid")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=WorkState.values), name="operation_state_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="done") | Q(answer__isnull=False),
+                name="an_operation_says_something",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} by {self.asked_name}"

@@ -66,10 +66,18 @@ def once(act: Act, key: str) -> Act:
 
     def answered(request: Request, *args: Any, **kwargs: Any) -> Response:
         digest = _digest(request)
-        _forget_old(request, key)
-        try:
+
+        def first() -> Response:
             return _first(lambda: act(request, *args, **kwargs), request, key, digest)
+
+        try:
+            return first()
         except _Known:
+            if not _forget_old(request, key):
+                return _again(request, key, digest)
+        try:
+            return first()
+        except _Known:  # somebody was faster with the key that was free again
             return _again(request, key, digest)
 
     return answered
@@ -89,7 +97,7 @@ def _first(act: Callable[[], Response], request: Request, key: str, digest: str)
         row.code = response.status_code
         row.body = json.loads(JSONRenderer().render(_kept(response)) or "null")
         row.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
-        row.save()
+        row.save(update_fields=["code", "body", "headers"])
     return response
 
 
@@ -147,10 +155,10 @@ def _digest(request: Request) -> str:
     return hashlib.sha256(head + b"\n\n" + plain.body).hexdigest()
 
 
-def _forget_old(request: Request, key: str) -> None:
+def _forget_old(request: Request, key: str) -> bool:
+    """Forget an answer whose time is over. Returns whether there was one."""
     old = AnsweredRequest.objects.filter(user=_asker(request), key=key, at__lt=clock.now() - KEPT)
-    if old.exists():
-        old.delete()
+    return bool(old.delete()[0])
 
 
 def forget_old_answers() -> None:

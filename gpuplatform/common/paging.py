@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from gpuplatform.common.later import keep_for_later, wants_later
 from gpuplatform.common.lists import LISTED, chosen_ordering, narrow, wanted_fields, wants_count
 from gpuplatform.common.once import given_key, once
 from gpuplatform.common.rest_shapes import page_of
@@ -103,10 +104,13 @@ class CheckedView(APIView):
     """A REST view that refuses every parameter it does not name.
 
     ``parameters`` are those of each method; ``format`` may be ``json`` where something is read.
-    A POST with an ``Idempotency-Key`` is answered once (``gpuplatform.common.once``).
+    A POST with an ``Idempotency-Key`` is answered once (``gpuplatform.common.once``). The methods
+    of ``later`` may be answered later (``gpuplatform.common.later``).
     """
 
     parameters: ClassVar[Mapping[str, Iterable[str]]] = {}
+    scopes: ClassVar[Mapping[str, str]] = {}
+    later: ClassVar[tuple[str, ...]] = ()
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Check the parameters once it is known that somebody may ask at all."""
@@ -118,9 +122,14 @@ class CheckedView(APIView):
         super().initial(request, *args, **kwargs)
         method = "GET" if request.method in SAFE_METHODS else str(request.method)
         check_parameters(request, ("format", *self.parameters.get(method, ())))
+        if wants_later(request, self):
+            setattr(self, str(request.method).lower(), self._kept_for_later)
         if key := given_key(request):
             handler: Any = getattr(self, "post")  # noqa: B009  # of the view below this class
             self.post = once(handler, key)
+
+    def _kept_for_later(self, request: Request, **_parts: Any) -> Response:
+        return keep_for_later(request, self.scopes.get(str(request.method), "read"))
 
     def _check_method(self, request: Request) -> None:
         """Say so where nobody may ask like this, before anything else is found wrong with it."""
@@ -172,6 +181,19 @@ def truth(request: Request, name: str) -> bool | None:
     if value is not None and value not in TRUTHS:
         raise ValidationError({name: [_("It is either true or false.")]})
     return None if value is None else TRUTHS[value]
+
+
+def chosen(request: Request, name: str, values: Iterable[str]) -> str:
+    """Return a parameter that takes one of a few words; "" where it is absent.
+
+    Raises:
+        ValidationError: 400, any other word; an empty list would be taken for the truth.
+    """
+    value, known = request.query_params.get(name, ""), list(values)
+    if value and value not in known:
+        words = _("It is one of {known}.").format(known=", ".join(known))
+        raise ValidationError({name: [words]})
+    return value
 
 
 def _within(limit: str) -> bool:

@@ -22,10 +22,11 @@ from gpuplatform.common.reasons_codes import PROTOCOL, RULES
 from gpuplatform.common.reasons_cost import COST
 from gpuplatform.common.reasons_devices import DEVICES
 from gpuplatform.common.reasons_facts import FACTS
+from gpuplatform.common.reasons_hypernodes import HYPERNODES
 from gpuplatform.common.reasons_input import DOUBTFUL, UNREADABLE
 from gpuplatform.common.reasons_life import LIFE
 from gpuplatform.common.reasons_promises import PROMISES
-from gpuplatform.common.reasons_replays import REPLAYS
+from gpuplatform.common.reasons_replays import OPERATIONS, REPLAYS
 from gpuplatform.common.reasons_routes import ROUTES
 from gpuplatform.common.reasons_sources import SOURCES
 from gpuplatform.common.reasons_waiting import BLOCKERS, EVICTIONS, INACTIVE_QUEUES, PENDING
@@ -206,9 +207,11 @@ REGISTRY: dict[str, Reason] = {
     **PRICES,
     **FACTS,
     **AGENTS,
+    **HYPERNODES,
     **SOURCES,
     **COST,
     **REPLAYS,
+    **OPERATIONS,
     **RULES,
     **PROTOCOL,
     **LIFE,

@@ -96,6 +96,19 @@ DOUBTFUL: dict[str, Reason] = {
     "OWNED_BY": Reason(
         INFO, _("{owner} makes {subject}: it counts there and was not taken twice.")
     ),
+    "POD_GROUP_INCOMPLETE": Reason(
+        ERROR,
+        _("The group {group} counts {total} pods, but {pods} of them are here."),
+        _("Submit all pods of the group together."),
+    ),
+    "POD_GROUP_DIFFERS": Reason(
+        ERROR,
+        _("{member} has another {field} than {other}; all pods of a group share it."),
+        _("Say the same on every pod of the group."),
+    ),
+    "CLUSTER_SELECTED": Reason(
+        INFO, _("{subject} runs on a Ray cluster that is there already: it counts there.")
+    ),
     "NAME_GENERATED": Reason(
         INFO,
         _("It is called {name}, as only the beginning {prefix} was given."),

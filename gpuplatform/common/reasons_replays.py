@@ -1,4 +1,4 @@
-"""Why past work is not replayed under other quotas, or was not to the end."""
+"""Why past work is not replayed, or an operation is not done, or not to the end."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -28,5 +28,29 @@ REPLAYS: dict[str, Reason] = {
     ),
     "REPLAY_FAILED": Reason(
         ERROR, _("It broke off: {problem}."), _("The log of the worker says where.")
+    ),
+}
+
+OPERATIONS: dict[str, Reason] = {
+    "OPERATIONS_BUSY": Reason(
+        ERROR,
+        _("{count} of your operations wait or run already."),
+        _("Wait for one of them to end, or cancel one."),
+    ),
+    "OPERATION_LOST": Reason(
+        ERROR,
+        _("The worker that did it was lost {count} times."),
+        _("Ask again for less at once."),
+    ),
+    "OPERATION_FAILED": Reason(
+        ERROR, _("It broke off: {problem}."), _("The log of the worker says where.")
+    ),
+    "OPERATION_TOO_LARGE": Reason(
+        ERROR,
+        _("The answer has {bytes} bytes; at most {most} are kept."),
+        _("Ask for less at once, or for the same without waiting for it."),
+    ),
+    "OPERATION_TOKEN_GONE": Reason(
+        ERROR, _("The token that asked has expired or was revoked before it was done.")
     ),
 }

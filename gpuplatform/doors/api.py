@@ -28,7 +28,7 @@ from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.doors.importer import import_documents
 from gpuplatform.doors.paths import document_path
-from gpuplatform.doors.report import ImportReport, ObjectResult
+from gpuplatform.doors.report import SHAPE, ImportReport, ObjectResult
 from queues.access import HasScope, actor_of
 
 
@@ -41,6 +41,7 @@ class ManifestsView(CheckedView):
     scopes = {"POST": "workloads:submit"}  # what else a document needs is asked per object
 
     parameters = {"POST": ("atomic", "dry_run", "reason")}
+    later = ("POST",)
     refusals = {"POST": (HTTPStatus.PRECONDITION_FAILED,)}
 
     @extend_schema(
@@ -51,7 +52,7 @@ class ManifestsView(CheckedView):
             DRY_RUN,
             REASON,
         ],
-        responses=dict.fromkeys((200, 201, 207), OpenApiTypes.OBJECT),
+        responses=dict.fromkeys((200, 201, 207), SHAPE),
     )
     def post(self, request: Request) -> Response:
         """Decide every document; 207 where some are accepted and some are not."""

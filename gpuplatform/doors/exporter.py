@@ -10,6 +10,7 @@ from finops.models import Price
 from finops.price_lists import price_list
 from gpuplatform.common.manifests import MAX_BYTES, MAX_DOCUMENTS
 from gpuplatform.common.yamls import dumped
+from gpuplatform.doors.hypernodes.writing import hypernodes
 from queues import descriptions
 from queues.manifests.export import manifest_of
 from queues.models import (
@@ -33,9 +34,9 @@ Manifests = Iterator[Mapping[str, Any]]
 
 
 def export_everything(kinds: Iterable[str] = ()) -> Manifests:
-    """Yield the documents of these kinds (``KINDS``); of all where none is named."""
+    """Yield the documents of these kinds; of all of ``KINDS`` where none is named."""
     wanted = set(kinds) or set(KINDS)
-    for kind, documents in KINDS.items():
+    for kind, documents in {**KINDS, **OTHER_KINDS}.items():
         if kind in wanted:
             yield from documents()
 
@@ -83,6 +84,10 @@ KINDS: Mapping[str, Callable[[], Manifests]] = {
     "PriceList": _prices,
     "Workload": _live,
 }
+
+
+# Said by topologies and nodes already: only where it is asked for.
+OTHER_KINDS: Mapping[str, Callable[[], Manifests]] = {"HyperNode": hypernodes}
 
 
 def in_files(documents: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -11,7 +11,10 @@ from django.db import transaction
 
 from gpuplatform.common.diagnostics import Diagnostic, errors_of
 from gpuplatform.common.problems import Rejected
+from gpuplatform.common.progress import report as report_progress
 from gpuplatform.doors import consequences, promises
+from gpuplatform.doors.hypernodes.keeping import keep as keep_hypernode
+from gpuplatform.doors.hypernodes.specs import HyperNodeSpec
 from gpuplatform.doors.intake import RANKS, Item, read_submission
 from gpuplatform.doors.replicas import already_there, standing, surplus
 from gpuplatform.doors.report import CREATED, UNCHANGED, ImportReport, ObjectResult
@@ -82,6 +85,7 @@ class _Import:
         self.actor = actor
         self.reason = reason
         self.user = actor.user if actor else None
+        self.hypernodes: set[str] = set()  # that are kept
         self.results = {
             item.document.index: ObjectResult(item.document, item.kind, item.name)
             for item in items
@@ -92,9 +96,11 @@ class _Import:
         report = ImportReport([self.results[item.document.index] for item in self.items])
         judged = consequences.changes_promises(self.items)
         before = standing_now() if judged else None
-        ranked = sorted(self.items, key=lambda item: item.rank)
+        ranked = sorted(self.items, key=lambda item: item.order)
         promised = [i for i in ranked if i.specs and not isinstance(i.specs[-1], WorkloadSpec)]
-        for item in promised:
+        whole = len(self.items)
+        for come, item in enumerate(promised):
+            report_progress(come, whole)
             if item.rank == RANKS.index(ClusterQueueSpec):  # the nodes are kept by now
                 promises.share_by_weight(self.items)
             self._keep_promise(item)
@@ -104,7 +110,8 @@ class _Import:
             if before is not None:
                 by_index = {item.document.index: item for item in self.items}
                 consequences.judge(report, by_index, before, world.snapshot)
-            for item in works:
+            for come, item in enumerate(works, start=len(promised)):
+                report_progress(come, whole)
                 self._submit(item, world)
         for item in self.items:
             if not item.specs:
@@ -128,10 +135,21 @@ class _Import:
         result.tell(item.diagnostics)
         try:
             with transaction.atomic():
-                result.action = promises.keep(item, self.user, self.reason)
+                result.action = self._kept(item, result)
         except Rejected as error:
             subject = item.document.subject
             result.reject(Diagnostic.from_problem(subject, p) for p in error.problems)
+
+    def _kept(self, item: Item, result: ObjectResult) -> str:
+        """Keep what an item promises; return the action."""
+        spec = item.specs[-1]
+        if not isinstance(spec, HyperNodeSpec):
+            return promises.keep(item, self.user, self.reason)
+        told: list[Diagnostic] = []
+        action = keep_hypernode(spec, told, self.hypernodes, self.user, self.reason)
+        self.hypernodes.add(spec.name)
+        result.tell(told)
+        return action
 
     # ---- workloads -----------------------------------------------------------------------------
     def _submit(self, item: Item, world: World) -> None:

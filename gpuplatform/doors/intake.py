@@ -15,6 +15,9 @@ from gpuplatform.common.fields import UNREADABLE
 from gpuplatform.common.likeness import nearest_name
 from gpuplatform.common.manifests import Document, load_documents
 from gpuplatform.common.problems import Rejected
+from gpuplatform.doors.hypernodes.reading import check_tree, read_hypernode
+from gpuplatform.doors.hypernodes.reading import reads as is_hypernode
+from gpuplatform.doors.hypernodes.specs import GROUP, KIND, HyperNodeSpec
 from gpuplatform.doors.naming import with_names
 from queues.manifests import READERS, reader_for
 from queues.manifests.own import VERSION as OWN
@@ -40,6 +43,7 @@ RANKS: tuple[type, ...] = (
     TopologySpec,
     FlavorSpec,
     NodeSpec,
+    HyperNodeSpec,
     CohortSpec,
     CheckSpec,
     ClusterQueueSpec,
@@ -72,6 +76,12 @@ class Item:
         return max(kinds, default=len(RANKS))
 
     @property
+    def order(self) -> tuple[int, int]:
+        """Return the place in the order of keeping; HyperNodes of lower tiers come first."""
+        tiers = [spec.tier for spec in self.specs if isinstance(spec, HyperNodeSpec)]
+        return self.rank, max(tiers, default=0)
+
+    @property
     def name(self) -> str:
         """Return the object's name with its namespace where it has one."""
         return self.document.subject.partition("/")[2] or self.kind
@@ -101,11 +111,12 @@ def read_submission(text: str | bytes) -> list[Item]:
     for item in items:
         item.diagnostics += [names[n] for n in (item.document.index,) if n in names]
     _refuse_unreadable(items)
+    _check_hypernodes(items)
     return items
 
 
 def _read(document: Document, parents: frozenset[str]) -> Item:
-    reader = reader_for(document)
+    reader = read_hypernode if is_hypernode(document) else reader_for(document)
     if reader is read_queue:
         reading = read_queue(document, parents)
     elif reader is not None:
@@ -134,11 +145,24 @@ def _read_prices(document: Document) -> Item:
     return Item(named, kind, list(prices.specs), list(prices.diagnostics))
 
 
+def _check_hypernodes(items: list[Item]) -> None:
+    """Say of each HyperNode of the submission where it is no part of a tree."""
+    by_name = {
+        spec.name: (spec, item)
+        for item in items
+        for spec in item.specs
+        if isinstance(spec, HyperNodeSpec)
+    }
+    for name, finding in check_tree({name: spec for name, (spec, _) in by_name.items()}):
+        item = by_name[name][1]
+        item.diagnostics.append(replace(finding, subject=item.document.subject))
+
+
 def _nearest_kind(kind: str) -> dict[str, str]:
     """Return the kind that was meant, with its API group: that may be what is wrong."""
     groups: dict[str, list[str]] = {}
     own = (OWN.rpartition("/")[0], PRICE_LIST)
-    for group, name in sorted({*READERS, *work.READERS, *work.POD_GROUPS, own}):
+    for group, name in sorted({*READERS, *work.READERS, *work.POD_GROUPS, own, (GROUP, KIND)}):
         groups.setdefault(name, []).append(group or "v1")
     nearest = nearest_name(kind, groups) if kind else ""
     return {"nearest": f"{nearest} ({', '.join(groups[nearest])})"} if nearest else {}

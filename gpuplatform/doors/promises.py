@@ -9,6 +9,7 @@ from finops.models import Price
 from finops.specs import PriceSpec
 from gpuplatform.common import audit
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.doors.hypernodes.specs import HyperNodeSpec
 from gpuplatform.doors.intake import Item
 from gpuplatform.doors.report import CHANGED, CREATED, UNCHANGED
 from queues import services as queues
@@ -173,6 +174,7 @@ def may_keep(item: Item, actor: Actor | None) -> bool:
     needed = {
         NodeSpec: actor.may_operate,
         PriceSpec: actor.may_price,
+        HyperNodeSpec: actor.may_operate and actor.may_edit_quota,
     }
     return all(needed.get(type(spec), actor.may_edit_quota) for spec in item.specs)
 

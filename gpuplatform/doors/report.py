@@ -6,6 +6,7 @@ from typing import Any
 
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.manifests import Document
+from gpuplatform.common.rest_shapes import FINDINGS
 from gpuplatform.doors.paths import document_path
 
 ACCEPTED, REJECTED = "accepted", "rejected"
@@ -67,6 +68,26 @@ class ObjectResult:
             "workloads": self.workloads,
             "diagnostics": [diagnostic.as_json() for diagnostic in self.diagnostics],
         }
+
+
+_TEXT, _LIST = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+_RESULT = {
+    **{name: {"type": "integer"} for name in ("index", "line")},
+    **dict.fromkeys(("kind", "name"), _TEXT),
+    "verdict": {"type": "string", "enum": [ACCEPTED, REJECTED]},
+    "action": {"type": "string", "enum": [CREATED, CHANGED, UNCHANGED, NONE]},
+    "workloads": _LIST | {"description": "The uids of the workloads that it made or found."},
+    "diagnostics": FINDINGS,
+}
+_REPORT = {
+    **{name: {"type": "boolean"} for name in ("dry_run", "undone")},
+    "results": {
+        "type": "array",
+        "items": {"type": "object", "required": [*_RESULT], "properties": _RESULT},
+    },
+    "findings": FINDINGS,
+}
+SHAPE: dict[str, Any] = {"type": "object", "required": [*_REPORT], "properties": _REPORT}
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 
+from gpuplatform.common import later
 from gpuplatform.common.http import CONTENT_TYPE
 from gpuplatform.common.once import HEADER, LONGEST
 from gpuplatform.doors import examples
@@ -20,6 +21,12 @@ KEY = OpenApiParameter(
     {"type": "string", "maxLength": LONGEST, "pattern": "^[ -~]*$"},
     OpenApiParameter.HEADER,
     description="The same request with the same key counts once, for 24 hours.",
+)
+PREFER = OpenApiParameter(
+    later.HEADER,
+    {"type": "string", "enum": [later.ASYNC]},
+    OpenApiParameter.HEADER,
+    description="Answer 202 at once; the operation in `Location` says what comes of it.",
 )
 IF_MATCH = OpenApiParameter(
     "If-Match",
@@ -32,6 +39,7 @@ ALWAYS = (400, 401, 403, 404, 406, 429)
 WITH_BODY = (408, 409, 411, 413, 415, 422)
 WITH_VERSION = (412, 428)
 TEXT = {"type": "string"}
+JSON = "application/json"
 OTHER_FORMS: dict[str, Any] = {
     "text/csv": TEXT,
     "text/event-stream": TEXT,
@@ -75,6 +83,8 @@ class Schema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         """Return parameters beside those that the view says more about."""
         asked: list[Any] = [KEY] if self.method == "POST" else []
+        if self.method in getattr(self.view, "later", ()):
+            asked.append(PREFER)
         if self._is_versioned():
             asked.append(IF_MATCH)
         names = getattr(self.view, "parameters", {}).get(self.method, ())
@@ -91,6 +101,10 @@ class Schema(AutoSchema):
         if self.method == "GET":
             unchanged = "What If-None-Match names has not changed."
             answers.setdefault("304", {"description": unchanged})
+        if self.method in getattr(self.view, "later", ()):
+            shape = {"$ref": "#/components/schemas/Operation"}
+            told = "It is answered later; Location is the operation's address."
+            answers["202"] = {"description": told, "content": {JSON: {"schema": shape}}}
         for status in self._refusals():
             answers.setdefault(str(status), _refusal(status))
         operation["responses"] = dict(sorted(answers.items()))
@@ -151,7 +165,7 @@ def loosen_rows(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
 def add_problem(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
     """Name the shape of refusals once; a hook of drf-spectacular."""
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
-    schemas |= {"Problem": PROBLEM, "ProblemError": FINDING}
+    schemas |= {"Problem": PROBLEM, "ProblemError": FINDING, "Operation": later.SHAPE}
     return result
 
 

@@ -3,6 +3,7 @@
 from celery import shared_task
 
 from gpuplatform.doors.demo.live import submit_next
+from gpuplatform.doors.operations import running
 from gpuplatform.doors.webhooks import outbox, sending
 
 
@@ -23,3 +24,11 @@ def tell_webhooks() -> None:
 def forget_deliveries() -> None:
     """Forget the old lines of the log of deliveries."""
     sending.forget()
+
+
+@shared_task(name="doors.run_operations", ignore_result=True, soft_time_limit=900, time_limit=930)
+def run_operations() -> None:
+    """Do the operations that wait, one after another; twice at a time is harmless."""
+    while running.run_next() is not None:
+        pass
+    running.forget_old()

@@ -11,10 +11,20 @@ from rest_framework.permissions import AllowAny
 from gpuplatform.doors import webhook_api as api
 from gpuplatform.doors.api import ManifestsView, UnknownAddress
 from gpuplatform.doors.installation.api import SettingsView
+from gpuplatform.doors.operations import api as operations
 
 urlpatterns: list[URLPattern] = [
     path("api/v1/manifests/", ManifestsView.as_view(), name="api-manifests"),
     path("api/v1/settings/", SettingsView.as_view(), name="api-settings"),
+    path("api/v1/operations/", operations.OperationsView.as_view(), name="api-operations"),
+    path(
+        "api/v1/operations/<uuid:uid>/", operations.OperationView.as_view(), name="api-operation"
+    ),
+    path(
+        "api/v1/operations/<uuid:uid>/result/",
+        operations.OperationResultView.as_view(),
+        name="api-operation-result",
+    ),
     path("api/v1/webhooks/", api.WebhooksView.as_view(), name="api-webhooks"),
     path("api/v1/webhooks/<uuid:uid>/", api.WebhookView.as_view(), name="api-webhook"),
     path(

@@ -12,6 +12,7 @@ from scheduling.manifests.kueue import read_workload
 from scheduling.manifests.operators import READERS as RAY
 from scheduling.manifests.owners import is_owned, owners_among
 from scheduling.manifests.part import Part
+from scheduling.manifests.podgroups import join_pods
 from scheduling.manifests.sets import READERS as SETS
 from scheduling.manifests.spark import READERS as SPARK
 from scheduling.manifests.training import READERS as TRAINING
@@ -68,6 +69,7 @@ def read(documents: list[Document]) -> list[Part]:
     for part in live:
         if kind_of(part.document) in POD_GROUPS:
             _read_group(part, parts)
+    join_pods(live)
     for part in parts:
         part.diagnostics = _once(part.diagnostics)
     return parts

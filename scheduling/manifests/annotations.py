@@ -26,6 +26,10 @@ GROUP = f"{KUEUE}/podset-group-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 COSCHEDULED = "scheduling.x-k8s.io/pod-group"  # a label
+GROUP_NAME = f"{KUEUE}/pod-group-name"  # a label, of pods
+GROUP_TOTAL = f"{KUEUE}/pod-group-total-count"
+GROUP_FAST = f"{KUEUE}/pod-group-fast-admission"
+GROUP_RETRIES = f"{KUEUE}/retriable-in-group"
 GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
 DURATION = "gpuplatform.io/expected-duration-seconds"
 CHECKPOINT = "gpuplatform.io/checkpoint-interval-seconds"
@@ -57,18 +61,34 @@ READ = frozenset(
         VOLCANO_QUEUE,
         COSCHEDULED,
         *GROUP_NAMES,
+        GROUP_NAME,
+        GROUP_TOTAL,
+        GROUP_FAST,
+        GROUP_RETRIES,
     )
 )
 # Known words of Kueue and Volcano that we keep and do not act on.
 NOT_HONOURED = frozenset(
     (
         f"{KUEUE}/job-completions-equal-parallelism",
-        f"{KUEUE}/pod-group-name",
-        f"{KUEUE}/pod-group-total-count",
         f"{KUEUE}/prebuilt-workload-name",
         f"{KUEUE}/priority-boost",
-        f"{KUEUE}/retriable-in-group",
+        f"{KUEUE}/pod-group-serving",
         "volcano.sh/revocable-zone",
+    )
+)
+
+
+# What controllers write for themselves; a dump of a cluster shows it.
+BOOKKEEPING = frozenset(
+    (
+        *(f"{KUEUE}/{name}" for name in ("managed", "job-uid", "podset", "workload", "role-hash")),
+        *(f"{KUEUE}/{name}" for name in ("cluster-queue-name", "local-queue-name")),
+        *(f"{KUEUE}/{name}" for name in ("pod-group-pod-index", "pod-group-pod-index-label")),
+        *(f"{KUEUE}/{name}" for name in ("pod-suspending-parent", "safe-to-forcefully-delete")),
+        *(f"volcano.sh/{name}" for name in ("job-name", "job-namespace", "job-type")),
+        *(f"volcano.sh/{name}" for name in ("job-version", "queue-name", "task-index")),
+        *("volcano.sh/task-spec", "volcano.sh/template-uid"),
     )
 )
 
@@ -79,7 +99,9 @@ def check_keys(rows: Fields) -> None:
         namespace, slash, _name = key.rpartition("/")
         if key in NOT_HONOURED:
             rows.report("FIELD_NOT_HONOURED", key, field=key)
-        elif slash and namespace in SCHEDULING_NAMESPACES and key not in READ:
+        elif key in READ or key in BOOKKEEPING:
+            continue
+        elif slash and namespace in SCHEDULING_NAMESPACES:
             rows.report("UNKNOWN_ANNOTATION", key, annotation=key)
 
 

@@ -26,6 +26,9 @@ def read_ray_job(part: Part) -> None:
     """Read a RayJob: a head, the worker groups, and the submitter pod without GPU."""
     work = begin(part)
     spec = work.fields.child("spec", required=True)
+    if spec.raw("clusterSelector"):
+        part.report("CLUSTER_SELECTED", "spec.clusterSelector")
+        return
     _cluster(work, spec.child("rayClusterSpec", required=True))
     _submitter(work, spec)
     _job_fields(work, spec)
@@ -134,7 +137,7 @@ def _job_fields(work: Work, spec: Fields) -> None:
     )
     spec.accept("submitterConfig", "ttlSecondsAfterFinished", "entrypointResources")
     spec.accept("entrypointNumCpus", "entrypointNumGpus")
-    spec.not_honoured("clusterSelector", "deletionStrategy", "managedBy")
+    spec.not_honoured("deletionStrategy", "managedBy")
     spec.close()
 
 

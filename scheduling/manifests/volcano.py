@@ -21,6 +21,8 @@ NUMA_POLICIES = {
     "single-numa-node": DeviceLocality.REQUIRE.value,
 }
 
+PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
+
 
 def read_volcano_job(part: Part) -> None:
     """Read a Volcano Job: a pod set per task, one gang of ``minAvailable`` pods."""
@@ -41,10 +43,20 @@ def read_volcano_job(part: Part) -> None:
     work.policies += read_policies(spec)
     work.min_success = spec.integer("minSuccess", minimum=1, maximum=max(1, pods))
     work.ttl_s = spec.integer("ttlSecondsAfterFinished")
-    spec.accept("plugins", "schedulerName", "volumes")
+    _check_plugins(spec)
+    spec.accept("schedulerName", "volumes")
     spec.close()
     work.fields.close()
     part.specs.append(work.spec())
+
+
+def _check_plugins(spec: Fields) -> None:
+    """Refuse plugins that Volcano does not know, as it does itself."""
+    plugins = spec.child("plugins")
+    plugins.accept(*PLUGINS)
+    for name in plugins.unread():
+        allowed = ", ".join(PLUGINS)
+        plugins.report("BAD_VALUE", name[:64], value=name[:64], allowed=allowed)
 
 
 def _task(work: Work, row: Fields) -> None:

@@ -9,6 +9,7 @@ import yaml
 from django.db import transaction
 
 from gpuplatform.common import clock
+from gpuplatform.common.problems import Rejected
 from gpuplatform.common.yamls import dumped
 from gpuplatform.doors.demo import history, platform
 from gpuplatform.doors.demo.load import load_demo
@@ -25,7 +26,8 @@ from scheduling.models import Workload
 from scheduling.services import load_world, submit_workload
 from scheduling.specs import CheckSpec
 from tests.doors.samples import EXAMPLES, on_cluster
-from tests.scheduling.manifests.public import KINDS, LEADERS
+from tests.scheduling.manifests import test_examples as people
+from tests.scheduling.manifests.public import GPU, KINDS, LEADERS
 
 pytestmark = pytest.mark.django_db
 # Samples that say more together than alone.
@@ -103,6 +105,57 @@ def test_work_of_every_public_kind_comes_back_the_same() -> None:
 
     kinds = {one["annotations"]["workload.gpuplatform.io/kind"] for one in found}
     assert kinds == {*KINDS, "LeaderWorkerSet"}
+
+
+RESOURCES = ("cpu", "memory", "ephemeral-storage", "rdma/ib", "google.com/tpu", GPU)
+RESOURCES += ("hugepages-2Mi", "nvidia.com/mig-1g.5gb")
+WIDE_QUOTA = [{"name": resource, "nominalQuota": "100Ti"} for resource in RESOURCES]
+WIDE = {
+    "namespaceSelector": {},
+    "resourceGroups": [
+        {
+            "coveredResources": list(RESOURCES),
+            "flavors": [{"name": "any", "resources": WIDE_QUOTA}],
+        }
+    ],
+}
+
+
+def wide_open(queues: set[str]) -> str:
+    """Return a queue without bounds behind every door of namespace default, and their classes."""
+    version = "kueue.x-k8s.io/v1beta1"
+    bodies = [("ResourceFlavor", "any", {}), ("ClusterQueue", "wide", WIDE)]
+    found = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": name}, "spec": spec}
+        for kind, name, spec in bodies
+    ]
+    for name in sorted(queues):
+        meta = {"name": name, "namespace": "default"}
+        spec = {"clusterQueue": "wide"}
+        found.append({"apiVersion": version, "kind": "LocalQueue", "metadata": meta, "spec": spec})
+    kind = {"apiVersion": version, "kind": "WorkloadPriorityClass", "value": 10}
+    classes = ("high", "high-priority", "low", "sample-priority")
+    found += [{**kind, "metadata": {"name": name}} for name in classes]
+    return "".join(dumped(found))
+
+
+def test_work_as_people_write_it_comes_back_the_same() -> None:
+    taken: dict[str, int] = {}
+
+    def fill() -> None:
+        doors = {"q", "one", "other", "default", "research", "local-queue"}
+        doors |= {"user-queue", "default-queue"}
+        report = import_documents(wide_open(doors), actor=None)
+        assert not report.rejected
+        for name, text in people.EXAMPLES.items():
+            try:
+                taken[name] = len(import_documents(text, actor=None).rejected)
+            except Rejected:
+                continue
+
+    round_trip(fill)
+
+    assert sum(not rejected for rejected in taken.values()) >= 30
 
 
 def demo_platform() -> None:

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")
 
 PATH = "/api/v1/workloads/"
 GPU = "nvidia.com/gpu"
-MOST_QUERIES = 45  # of one submission; they are bounded, whatever stands on the platform
+MOST_QUERIES = 30  # of one submission; they are bounded, whatever stands on the platform
 BODY = {
     "name": "train",
     "namespace": "ns-datos",
@@ -50,6 +50,18 @@ WHOLE = {
 @pytest.fixture
 def only_gpus() -> dict[str, Any]:
     return {**BODY, "pod_sets": [{"name": "main", "count": 2, "requests": {GPU: 1}}]}
+
+
+def test_the_answer_to_a_submission_is_what_is_read_afterwards(
+    lea: Any, send: Any, only_gpus: Any
+) -> None:
+    for number, body in enumerate((only_gpus, WHOLE)):
+        answer = send(lea, "POST", PATH, {**body, "name": f"one-{number}"})
+        assert answer.status_code == 201, answer.content
+        told = answer.json()
+        found = send(lea, "GET", f"{PATH}{told['uid']}/").json()
+        assert told["counters"].pop("pending_s") <= found["counters"].pop("pending_s")
+        assert told == found
 
 
 def test_the_whole_contract_is_taken(lea: Any, send: Any) -> None:

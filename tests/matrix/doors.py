@@ -20,6 +20,7 @@ from tests.matrix.world import (
     LICENCES,
     MAPPING_ID,
     MONTH,
+    OPERATION,
     PRICE_ID,
     REPLAY,
     REQUEST,
@@ -387,6 +388,7 @@ REST_OF_READERS = "401 404 404 404 200 200 200"
 REST_SEEING_ALL = "401 403 403 403 200 200 200"
 REST_ONLY_POST = "401 405 405 405 405 405 405"
 REST_BILL_OF_IA = "401 404 404 404 200 200 200"
+REST_OF_ASKER = "401 404 404 200 404 404 200"  # Lea asked
 REST_WEBHOOKS = "401 403 403 200 403 403 200"
 REST_OF_ADMINS = "401 403 403 403 403 403 200"
 API = "api/v1/"
@@ -478,6 +480,20 @@ REST = (
     door(f"{API}availability/", "/api/v1/availability/", REST_SIGNED_IN, shows=("queue",)),
     door(f"{API}alerts/", "/api/v1/alerts/", REST_SIGNED_IN),
     door(f"{API}fair-share/", "/api/v1/fair-share/", REST_SIGNED_IN),
+    door(f"{API}operations/", "/api/v1/operations/", REST_SIGNED_IN),
+    door(
+        f"{API}operations/<uid>/",
+        f"/api/v1/operations/{OPERATION}/",
+        REST_OF_ASKER,
+        takes_scope=True,
+    ),
+    door(
+        f"{API}operations/<uid>/result/",
+        f"/api/v1/operations/{OPERATION}/result/",
+        REST_OF_ASKER,
+        takes_scope=True,
+    ),
+    door(f"{API}periods/<month>/rebuild/", f"/api/v1/periods/{MONTH}/rebuild/", REST_ONLY_POST),
     door(f"{API}replays/", "/api/v1/replays/", REST_SEEING_ALL),
     door(f"{API}replays/<uid>/", f"/api/v1/replays/{REPLAY}/", REST_OF_READERS),
     door(

@@ -46,6 +46,7 @@ MEMBERS = {"pointer", "code", "detail", "numbers"}
 PROBLEM = {"type", "title", "status", "detail", "instance", "request_id", "errors"}
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE"}
 # A different part of what is possible each time: SCHEMATHESIS_SEED=7 make test-long
+STORIES = int(os.environ.get("SCHEMATHESIS_STORIES", "20"))
 SEED = int(os.environ.get("SCHEMATHESIS_SEED", "1"))
 
 
@@ -169,16 +170,23 @@ def test_every_edge_of_every_parameter_is_answered_as_the_schema_says(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("teller", CALLERS)
 def test_whole_stories_are_answered_as_the_schema_says(
-    world: World, schema: Any, db: None
+    world: World, schema: Any, db: None, teller: str
 ) -> None:
-    """What one operation has made is read, changed and taken away by the others."""
+    """What one operation has made is read, changed and taken away by the others.
+
+    Each caller tells the stories once; the admin, who may do most, makes things for the others.
+    """
     asked: set[int] = set()
 
     class Story(schema.as_state_machine()):  # type: ignore[misc]  # made from the schema
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
             pointed(case, None)
-            return {"headers": {"Authorization": world.tokens[CALLERS[0]]}}
+            if isinstance(case.query, dict) and case.query.get("format") == "yaml":
+                del case.query["format"]  # several documents, which links cannot be read from
+            who = CALLERS[0] if case.method == "POST" else teller
+            return {"headers": {"Authorization": world.tokens[who]}}
 
         def validate_response(self, response: Any, case: Any, **_more: Any) -> None:
             asked.add(response.status_code)
@@ -188,7 +196,7 @@ def test_whole_stories_are_answered_as_the_schema_says(
     with transaction.atomic():
         Story.run(
             settings=hypothesis.settings(
-                max_examples=60,
+                max_examples=STORIES,
                 stateful_step_count=8,
                 database=None,
                 derandomize=True,
@@ -199,6 +207,7 @@ def test_whole_stories_are_answered_as_the_schema_says(
         )
         transaction.set_rollback(True)
     assert asked & {200, 201}
+    assert not {code for code in asked if code >= 500} - {501}
 
 
 def test_other_methods_than_those_of_the_schema_are_refused_before_all_else(

@@ -99,6 +99,7 @@ LISTS_OF_ADMINS = {
     "/replays/": ("",),
     f"/replays/{REPLAY}/": ("", "csv"),
     "/api/v1/replays/": ("",),
+    "/api/v1/operations/": ("",),
     "/agents/": ("", "csv"),
     "/api/v1/agents/": ("",),
     "/people/": ("", "csv"),

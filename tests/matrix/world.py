@@ -5,6 +5,7 @@ IA and Plataforma are strangers. Everything was decided by real cycles; one gang
 evicted by IA, one of each team runs, waits and has ended.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -23,6 +24,7 @@ from finops.replaying.running import play_next
 from finops.sources.windows import day_window
 from finops.specs import SourceSpec
 from gpuplatform.common import audit
+from gpuplatform.common.models import Operation
 from gpuplatform.doors.models import Delivery, Webhook
 from queues.models import (
     ClusterQueue,
@@ -61,6 +63,8 @@ REQUEST = 990_201
 GRANT = 990_301  # what a group at an identity provider gives
 REPLAY = UUID("abcdef00-0000-7000-8000-00000000ffff")
 REPLAY_WAITS = UUID("abcdef00-0000-7000-8000-00000000fffe")
+OPERATION = UUID("abcdef00-0000-7000-8000-00000000fffd")
+OPERATION_WAITS = UUID("abcdef00-0000-7000-8000-00000000fffc")
 WEBHOOK, DELIVERY = (UUID(f"abcdef00-0000-7000-8000-00000000ff{end}") for end in ("fc", "fd"))
 HOUR = timedelta(hours=1)
 AUGUST = datetime(2026, 8, 1, tzinfo=UTC)
@@ -165,6 +169,7 @@ def run(clock: Any) -> None:
         name=LICENCES, method="even", amount=100, currency="EUR", valid_from=AUGUST
     )
     _replay()
+    _operations()
     told = {"queue": word("datos", "queue"), "flavor": FLAVOR, "resource": GPU, "nominal": 5}
     told |= {"borrowing_limit": None, "lending_limit": None}
     told["was"] = dict(told, nominal=4)
@@ -181,6 +186,18 @@ def _replay() -> None:
     play_next()
     row = ask(ReplaySpec(JUNE.date(), JUNE.date(), ()), actor=ada)
     QuotaReplay.objects.filter(pk=row.pk).update(uid=REPLAY_WAITS)
+
+
+def _operations() -> None:
+    """Lea asked for something and got it, and for something that nobody has begun."""
+    lea = User.objects.get(username="lea")
+    asked: dict[str, Any] = {"asked_by": lea, "asked_name": "lea", "scope": "workloads:submit"}
+    asked |= {"kind": "workloads-bulk", "method": "POST", "path": "/api/v1/workloads/bulk/"}
+    told = json.dumps({"shown": word("datos", "shown")}).encode()
+    done = {"state": "done", "code": 200, "answer": told, "finished_at": timezone.now()}
+    kind = {"answer_headers": {"Content-Type": "application/json"}}
+    Operation.objects.create(pk=OPERATION, **asked, **done, **kind)
+    Operation.objects.create(pk=OPERATION_WAITS, **asked)
 
 
 def _assign(team: str, pk: int) -> None:

@@ -28,6 +28,7 @@ from tests.matrix.world import (
     LICENCES,
     MAPPING_ID,
     MONTH,
+    OPERATION_WAITS,
     PRICE_ID,
     REPLAY_WAITS,
     REQUEST,
@@ -682,6 +683,13 @@ WRITES = (
         path=f"/api/v1/mappings/{MAPPING_ID}/end/",
     ),
     rest(
+        "DELETE",
+        "operations/<uid>/",
+        "401 404 404 ok 404 404 ok",
+        "",
+        path=f"/api/v1/operations/{OPERATION_WAITS}/",
+    ),
+    rest(
         "POST",
         "replays/",
         "401 403 403 403 403 403 ok",
@@ -746,6 +754,13 @@ WRITES = (
         "401 404 404 404 422 403 422",  # the month of the world is not over
         {"reason": REASON},
         path=f"/api/v1/periods/{MONTH}/put_forward/",
+    ),
+    rest(
+        "POST",
+        "periods/<month>/rebuild/",
+        REST_FINANCE,
+        "",
+        path=f"/api/v1/periods/{MONTH}/rebuild/",
     ),
     rest(
         "POST",

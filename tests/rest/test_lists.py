@@ -125,3 +125,31 @@ def test_a_refusal_is_a_problem_whatever_was_asked_for(get: Callable[..., Any]) 
     answer = get(f"{WORKLOADS}?format=csv&status=wrong")
     assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
     assert answer.json()["errors"][0]["pointer"] == "/status"
+
+
+@pytest.mark.parametrize("kind", ["json", "yaml", "csv"])
+@pytest.mark.parametrize("place", ["cohorts", "flavors", "nodes", "cluster-queues", "workloads"])
+def test_an_order_that_is_none_is_refused_in_every_format(
+    get: Callable[..., Any], place: str, kind: str
+) -> None:
+    answer = get(f"/api/v1/{place}/?format={kind}&ordering=nonsense")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, "/ordering")
+
+
+def test_an_order_holds_in_files_too(get: Callable[..., Any]) -> None:
+    rows = list(yaml.safe_load_all(b"".join(get("/api/v1/nodes/?format=yaml&ordering=-name"))))
+    assert [one["metadata"]["name"][-1] for one in rows] == ["3", "2", "1"]
+    found = yaml.safe_load_all(
+        b"".join(get("/api/v1/cluster-queues/?format=yaml&ordering=-name", "ada"))
+    )
+    assert [one["metadata"]["name"] for one in found] == ["cq-ia", "cq-datos"]
+
+
+@pytest.mark.parametrize("query", ["prices/?unit=nonsense", "mappings/?kind=nonsense"])
+def test_a_word_that_a_filter_does_not_know_is_refused(
+    get: Callable[..., Any], query: str
+) -> None:
+    answer = get(f"/api/v1/{query}", "ada")
+    assert answer.status_code == 400
+    assert "It is one of" in answer.json()["detail"]
+    assert get(f"/api/v1/{query.replace('nonsense', '')}", "ada").json() == []

@@ -60,6 +60,9 @@ SETTINGS = (
     ),
     Setting("BEHIND_TLS_PROXY", PLACE, "no", _("yes: what a proxy says about https is believed")),
     Setting(
+        "DATABASE_POOL", PLACE, "20", _("connections to PostgreSQL that one web process keeps")
+    ),
+    Setting(
         "DATABASE_URL", PLACE, "SQLite in the data folder", _("where the database is"), secret=True
     ),
     Setting(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.money import digits
 from gpuplatform.doors.installation.table import SETTINGS, Setting
+from gpuplatform.environment import env
 
 SET, NOT_SET, UNSET, YES, NO = "set", "not set", "unset", "yes", "no"
 ENVIRONMENT, DEFAULT = "environment", "default"
@@ -20,6 +21,7 @@ ELSEWHERE: Mapping[str, Callable[[], Any]] = {
     "GPUPLATFORM_HOME": lambda: settings.HOME,
     "GPUPLATFORM_SHARED": lambda: settings.SHARED_DATA.parent,
     "BEHIND_TLS_PROXY": lambda: settings.SECURE_PROXY_SSL_HEADER is not None,
+    "DATABASE_POOL": lambda: env("DATABASE_POOL", "20"),
     "DATABASE_URL": lambda: settings.DATABASES["default"]["NAME"],
     "OIDC_SCOPES": lambda: " ".join(settings.OIDC_SCOPES),
     "MFA_REQUIRED_ROLES": lambda: sorted(settings.MFA_REQUIRED_ROLES),

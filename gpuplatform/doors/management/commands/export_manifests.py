@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from gpuplatform.common.yamls import dumped
-from gpuplatform.doors.exporter import KINDS, export_everything, in_files
+from gpuplatform.doors.exporter import KINDS, OTHER_KINDS, export_everything, in_files
 
 
 class Command(BaseCommand):
@@ -19,7 +19,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Declare the arguments."""
         parser.add_argument(
-            "--kind", action="append", default=[], choices=list(KINDS), help="only these"
+            "--kind",
+            action="append",
+            default=[],
+            choices=[*KINDS, *OTHER_KINDS],
+            help="only these",
         )
         parser.add_argument(
             "-o", "--output", type=Path, metavar="FOLDER", help="write files of up to 1 MiB there"

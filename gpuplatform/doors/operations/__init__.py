@@ -1,0 +1,1 @@
+"""Requests that are answered later: done by a worker, looked at, cancelled."""
