@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.conf import settings
 from django.db.models import Max, Subquery
@@ -47,6 +47,8 @@ from scheduling.routes import Doors, doors_of
 from scheduling.together import instances, read_together, whole
 from scheduling.works import Works, read_works
 
+PastUse = Literal["exact", "noted", "none"]
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -83,12 +85,13 @@ def load_platform(now: datetime | None = None, doors: Doors | None = None) -> Sn
     return _platform(now or clock.now(), _read_tables(), doors)
 
 
-def load(now: datetime | None = None, *, waiting: bool = True, past: bool = True) -> Loaded:
+def load(now: datetime | None = None, *, waiting: bool = True, past: PastUse = "exact") -> Loaded:
     """Read everything that a cycle may depend on, in a number of queries that never grows.
 
     Only live workloads, and those whose pods still stand, are read; without ``waiting`` only
-    what holds something. Without ``past`` what the last cycle noted of past use is taken as it
-    is: nothing that is shown may rest on it then. The number of the newest change is read first:
+    what holds something. ``past`` use of queues is what a cycle would decide on; ``noted``: what
+    the last cycle knew of it, fading since, however long nobody has decided; ``none``: nothing
+    may rest on it. The number of the newest change is read first:
     what is committed while the rest is being read counts as not seen.
     """
     now = now or clock.now()
@@ -123,7 +126,7 @@ def load_standing(now: datetime) -> Snapshot:
 
     What pages show of nodes and of who holds them rests on no more, however many wait.
     """
-    return replace(load(now, waiting=False, past=False).snapshot, shapes=recent(now))
+    return replace(load(now, waiting=False, past="none").snapshot, shapes=recent(now))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +217,18 @@ def resized_at(works: Works) -> datetime | None:
     return max((face.resized_at for face in faces if face.resized_at), default=None)
 
 
-def _memory(last_cycle: rows.Cycle | None, doors: Doors, now: datetime, *, past: bool) -> Memory:
+def _memory(
+    last_cycle: rows.Cycle | None, doors: Doors, now: datetime, *, past: PastUse
+) -> Memory:
     """Return what the last cycle left for this one; past use it could not note is in the rows."""
     kept = last_cycle.memory if last_cycle else {}
     memory = codec.decode_memory(kept) if kept else Memory()
-    if not past:
+    if past == "none":
         return memory
     if old := consumption_of_rows(doors, memory.consumption, now):
         memory = replace(memory, consumption={**memory.consumption, **old})
+    if past == "noted" and "history" in kept:
+        return memory
     if last_cycle and "history" in kept:
         seen = leases.last_beat(leases.CYCLE) or last_cycle.at
         if now - max(seen, last_cycle.at) <= PAUSE:

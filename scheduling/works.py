@@ -213,7 +213,8 @@ def _by_workload(lines: Answers) -> defaultdict[UUID, list[RoleRow]]:
 
 def _stands(live: Live) -> QuerySet[rows.Placement, Any]:
     texts = texts_of(("flavors", "charges", "devices"))
-    of = rows.Placement.objects.filter(admission__in=_open_of(live).values("pk"))
+    scope = live.order_by().values("uid")
+    of = rows.Placement.objects.filter(admission__released_at=None, admission__workload__in=scope)
     columns = ("admission_id", "pod_set", "node", "count", *texts)
     return of.annotate(**texts).order_by("admission_id", "pod_set", "node").values_list(*columns)
 

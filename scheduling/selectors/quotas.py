@@ -146,7 +146,7 @@ def load_board(actor: Actor, *, past: bool = False) -> Board:
     ``past``: also what queues used of late, which whose turn it is rests on.
     """
     now = clock.now()
-    held = load(now, waiting=False, past=past)
+    held = load(now, waiting=False, past="noted" if past else "none")
     snapshot, line = held.snapshot, waiting_line(held.snapshot, held.doors)
     known = held.doors.cluster_queues
     queues = {name: row for name, row in known.items() if actor.sees_team(row.team_id)}
