@@ -23,7 +23,7 @@ GOAL = 12
 FEW, MANY = 3, 30
 # What may cost more, and why: pages that show the snapshot (3 queries), what waits, loans and
 # history side by side.
-SNAPSHOT_PAGES = ("/ ", f"/queues/{ZEBU}/", "/cohorts/")
+SNAPSHOT_PAGES = ("/ ", f"/queues/{ZEBU}/")
 # What bills a window anew reads each kind of fact once.
 SNAPSHOT_PAGES += ("/cost/by/", "/api/v1/cost/ ")
 # The promise of a month: who had each queue when, by mapping and by move, and the prices then.
