@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db.models import Model, Q, QuerySet
+from django.db.models import BigIntegerField, Model, Q, QuerySet, Value
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -208,7 +208,7 @@ class Actor:
 
 
 def actor_of(request: HttpRequest | Request) -> Actor:
-    """Return who asks; read once for a request and its way of signing in (two queries)."""
+    """Return who asks; read once for a request and its way of signing in (one query)."""
     plain = request._request if isinstance(request, Request) else request  # noqa: SLF001
     auth = getattr(request, "auth", None)
     token = auth if isinstance(auth, ApiToken) else None
@@ -236,10 +236,14 @@ def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Acto
     """Return what ``user`` may do, by ``token`` or, without one, by a browser session."""
     if not isinstance(user, User) or not user.is_active:
         return Actor(None)
-    roles = set(PlatformRole.objects.filter(user=user).values_list("role", flat=True))
+    of_nothing = Value(None, output_field=BigIntegerField())
+    everywhere = PlatformRole.objects.filter(user=user).order_by().values_list(of_nothing, "role")
+    in_teams = Membership.objects.filter(user=user).order_by().values_list("team_id", "role")
+    held = list(everywhere.union(in_teams, all=True))
+    roles = {role for team, role in held if team is None}
     if user.is_superuser:
         roles.add(Role.ADMIN.value)
-    teams = dict(Membership.objects.filter(user=user).values_list("team_id", "role"))
+    teams = {team: role for team, role in held if team is not None}
     return Actor(
         user,
         frozenset(roles),

@@ -80,28 +80,41 @@ def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
     """Show the form, or save it and go to the object's page."""
     if request.method != "POST":
         return _show(request, editing)
-    only_check = "check" in request.POST
+    only_check, name = "check" in request.POST, editing.row.name if editing.row else ""
     if only_check:
         editing.form.need_no_reason()
     if not editing.are_valid():
         return _show(request, editing, REFUSED, problems=editing.mistakes())
     spec, data = editing.wanted(editing.spec), editing.form.cleaned_data
     version = 0 if editing.row is None else data["version"]
+    kept = lambda told: not (only_check or editing.form.unconfirmed(told, name))  # noqa: E731
     try:
         who = {"actor": actor_of(request).user, "reason": data["reason"], "if_version": version}
-        saved, found = carry_out(spec, lambda: editing.save(spec, **who), keep=not only_check)
+        saved, found = carry_out(spec, lambda: editing.save(spec, **who), keep=kept)
     except Stale as error:
         return _show_conflict(request, editing, error)
     except Rejected as error:
         place = editing.rows.add_problem if editing.rows is not None else None
         problems = add_problems(editing.form, error.problems, *([place] if place else []))
         return _show(request, editing, REFUSED, problems=problems)
-    if only_check:
-        return _show(request, editing, checked=True, findings=found)
+    told = {"checked": True, "findings": found, "asks_name": editing.form.unconfirmed(found, name)}
+    if only_check or told["asks_name"]:
+        lacking = [] if only_check else [_unnamed(editing.form, name)]
+        status = REFUSED if lacking else 200
+        return _show(request, editing, status, problems=lacking, **told)
     messages.success(request, gettext("%(name)s is saved.") % {"name": saved.name})
     for diagnostic in found:
         messages.warning(request, f"{diagnostic.sentence} {diagnostic.next_step}".strip())
     return redirect(editing.page) if editing.page else redirect(editing.kind, name=saved.name)
+
+
+def _unnamed(form: EditForm, name: str) -> dict[str, str]:
+    """Say at its field that the name must be typed, for the summary, too."""
+    words = gettext("This costs others running work: type %(name)s to apply it.")
+    message = words % {"name": name}
+    form.add_error("confirm", message)
+    field = form["confirm"].id_for_label
+    return {"field": field, "code": "confirm", "path": "confirm", "message": message}
 
 
 def _show_conflict(request: HttpRequest, editing: Editing, error: Stale) -> HttpResponse:
@@ -133,7 +146,9 @@ def _show_conflict(request: HttpRequest, editing: Editing, error: Stale) -> Http
 def _show(request: HttpRequest, editing: Editing, status: int = 200, **more: Any) -> HttpResponse:
     context = {"editing": editing, "form": editing.form, "row": editing.row, "rows": editing.rows}
     context |= {"resources": pages.resource_choices()}
-    return render(request, f"queues/{editing.kind}_form.html", context | more, status=status)
+    is_live = "HX-Request" in request.headers and "check" in request.POST
+    page = "queues/live_preview.html" if is_live else f"queues/{editing.kind}_form.html"
+    return render(request, page, context | more, status=status)
 
 
 def _start(row: Any, spec: Any, initial: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from gpuplatform.common.pages import asked, rows_response, wanted_format
+from gpuplatform.common.narrowing import narrowing, refused
+from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected, Stale
 from queues import pages
 from queues.access import Actor, actor_of, require
@@ -51,12 +52,17 @@ def may_manage(actor: Actor) -> bool:
 @require(lambda actor: actor.may_see_people)
 def people_page(request: HttpRequest) -> HttpResponse:
     """Show everybody who may sign in, or once might."""
-    text = asked(request, "q")
+    asks = narrowing(request, ("q",))
+    text = asks.wanted["q"]
     rows = pages.person_rows(text)
+    rows = rows.none() if asks.told else rows
+    if refusal := refused(request, asks.told):
+        return refusal
     if wanted_format(request):
         return rows_response(request, "people", pages.PERSON_COLUMNS, pages.person_cells(rows))
     page = Paginator(rows, PER_PAGE).get_page(request.GET.get("page"))
     context = {"page": page, "text": text, "actor": actor_of(request)}
+    context |= {"is_filtered": asks.is_set, "not_understood": asks.told}
     return render(request, "queues/people.html", context)
 
 

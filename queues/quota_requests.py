@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.days import DayField
+from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Problem, Rejected
 from queues.access import LEADERS, Actor, actor_of, demand, insist, require, visible
@@ -97,10 +98,14 @@ def _asks(actor: Actor) -> bool:
 @require()
 def request_list(request: HttpRequest) -> HttpResponse:
     """List the requests that somebody may see, newest first."""
-    actor, state = actor_of(request), asked(request, "state")
+    actor = actor_of(request)
+    asks = narrowing(request, ("state",), choices={"state": RequestState.values})
+    state = asks.wanted["state"]
     rows = visible(QuotaRequest.objects.select_related("team"), actor)
-    if state in RequestState.values:
-        rows = rows.filter(state=state)
+    rows = rows.filter(state=state) if state else rows
+    rows = rows.none() if asks.told else rows
+    if refusal := refused(request, asks.told):
+        return refusal
     if wanted_format(request):
         return rows_response(request, "requests", COLUMNS, map(_cells, rows.iterator()))
     context = {
@@ -108,6 +113,8 @@ def request_list(request: HttpRequest) -> HttpResponse:
         "waiting": visible(QuotaRequest.objects.filter(state=RequestState.OPEN), actor).count(),
         "states": RequestState.choices,
         "state": state,
+        "is_filtered": asks.is_set,
+        "not_understood": asks.told,
         "may_ask": _asks(actor),
         "actor": actor,
     }

@@ -65,9 +65,14 @@ def teams_page(request: HttpRequest) -> HttpResponse:
     """Show the teams that the reader may see."""
     actor = actor_of(request)
     rows = pages.team_rows(visible(Team.objects.all(), actor, "pk"))
+    asks = narrowing(request, ())
+    if refusal := refused(request, asks.told):
+        return refusal
     if wanted_format(request):
         return rows_response(request, "teams", pages.TEAM_COLUMNS, pages.team_cells(rows))
-    return render(request, "queues/teams.html", {"teams": list(rows), "actor": actor})
+    teams = [] if asks.told else list(rows)
+    context = {"teams": teams, "actor": actor, "not_understood": asks.told}
+    return render(request, "queues/teams.html", context)
 
 
 @require_safe

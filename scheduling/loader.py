@@ -1,15 +1,25 @@
 """Rows in, snapshot out: the only way from tables to the engine, in a fixed number of queries."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any, Literal
 
 from django.conf import settings
-from django.db.models import Max
+from django.db.models import Max, Subquery
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.models import Change
-from queues.models import ResourceFlavor
+from queues.models import (
+    ClusterQueue,
+    Cohort,
+    FlavorQuota,
+    LocalQueue,
+    Namespace,
+    ResourceFlavor,
+    Team,
+    TopologyLevel,
+)
 from scheduling import models as rows
 from scheduling.engine import codec
 from scheduling.engine.snapshot import Memory, Snapshot
@@ -24,17 +34,20 @@ from scheduling.past_use import (
 )
 from scheduling.readers import (
     cluster_queue_of,
+    cohorts_of,
     flavor_of,
     moving_of,
     node_of,
     patience_of,
-    read_cohorts,
-    read_quotas,
-    read_topologies,
+    quotas_of,
+    topologies_of,
 )
 from scheduling.recent import recent
-from scheduling.routes import Doors, load_doors
+from scheduling.routes import Doors, doors_of
+from scheduling.together import instances, read_together, whole
 from scheduling.works import Works, read_works
+
+PastUse = Literal["exact", "noted", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +82,30 @@ def load_platform(now: datetime | None = None, doors: Doors | None = None) -> Sn
 
     ``doors``: where they were read already.
     """
-    nodes = {row.name: row for row in rows.Node.objects.all()}
-    return _platform(now or clock.now(), doors or load_doors(), nodes)
+    return _platform(now or clock.now(), _read_tables(), doors)
 
 
-def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
+def load(now: datetime | None = None, *, waiting: bool = True, past: PastUse = "exact") -> Loaded:
     """Read everything that a cycle may depend on, in a number of queries that never grows.
 
     Only live workloads, and those whose pods still stand, are read; without ``waiting`` only
-    what holds something. The number of the newest change is read first: what is committed while
-    the rest is being read counts as not seen.
+    what holds something. ``past`` use of queues is what a cycle would decide on; ``noted``: what
+    the last cycle knew of it, fading since, however long nobody has decided; ``none``: nothing
+    may rest on it. The number of the newest change is read first:
+    what is committed while the rest is being read counts as not seen.
     """
     now = now or clock.now()
-    last_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
-    last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory").first()
-    doors = load_doors()
-    node_rows = {row.name: row for row in rows.Node.objects.all()}
-    platform = _platform(now, doors, node_rows)
+    last_change, last_cycle = _last_ones()
+    tables = _read_tables()
+    doors, node_rows = tables.doors, tables.nodes
+    platform = _platform(now, tables)
     if waiting:
         platform = replace(platform, shapes=recent(now))
     works = read_works(doors, waiting=waiting)
     snapshot = replace(
-        platform, workloads=tuple(works.workloads), memory=_memory(last_cycle, doors, now)
+        platform,
+        workloads=tuple(works.workloads),
+        memory=_memory(last_cycle, doors, now, past=past),
     )
     return Loaded(
         now,
@@ -111,16 +126,71 @@ def load_standing(now: datetime) -> Snapshot:
 
     What pages show of nodes and of who holds them rests on no more, however many wait.
     """
-    return replace(load(now, waiting=False).snapshot, shapes=recent(now))
+    return replace(load(now, waiting=False, past="none").snapshot, shapes=recent(now))
 
 
-def _platform(now: datetime, doors: Doors, node_rows: Mapping[str, rows.Node]) -> Snapshot:
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Hardware and promises as their tables held them at one instant."""
+
+    doors: Doors
+    nodes: Mapping[str, rows.Node]
+    flavors: tuple[ResourceFlavor, ...]
+    levels: list[tuple[Any, ...]]
+    quotas: tuple[FlavorQuota, ...]
+    cohorts: tuple[Cohort, ...]
+
+
+def _read_tables() -> Tables:
+    """Read hardware and promises. 1 query, so that no edit stands half in what was read."""
+    kinds: tuple[Any, ...] = (
+        LocalQueue,
+        ClusterQueue,
+        Namespace,
+        Team,
+        Cohort,
+        FlavorQuota,
+        ResourceFlavor,
+    )
+    levels = TopologyLevel.objects.order_by("position")
+    *lines, found, places = read_together(
+        *(whole(kind.objects.all()) for kind in kinds),
+        whole(rows.Node.objects.all()),
+        levels.values_list("position", "topology__name", "node_label"),
+    )
+    read: Iterator[list[Any]] = map(instances, kinds, lines)
+    local, queues, spaces, teams, cohorts, quotas, flavors = read
+    by_team, by_cohort = {row.pk: row for row in teams}, {row.pk: row for row in cohorts}
+    for queue in queues:
+        queue.team, queue.cohort = by_team.get(queue.team_id), by_cohort.get(queue.cohort_id)
+    return Tables(
+        doors_of(local, queues, spaces),
+        {row.name: row for row in instances(rows.Node, found)},
+        tuple(flavors),
+        places,
+        tuple(quotas),
+        tuple(cohorts),
+    )
+
+
+def _last_ones() -> tuple[int, rows.Cycle | None]:
+    """Return the number of the newest change, and the last cycle. 1 query, 2 without a cycle."""
+    newest = Change.objects.order_by("-id").values("id")[:1]
+    cycles = rows.Cycle.objects.order_by("-id").only("at", "memory")
+    last = cycles.annotate(newest_change=Subquery(newest)).first()
+    if last is None:
+        return Change.objects.aggregate(last=Max("id"))["last"] or 0, None
+    return last.newest_change or 0, last
+
+
+def _platform(now: datetime, tables: Tables, doors: Doors | None = None) -> Snapshot:
     """Return hardware and promises, without work and memory."""
-    flavors = {row.name: flavor_of(row) for row in ResourceFlavor.objects.all()}
-    topologies = read_topologies()
-    nodes = tuple(node_of(row) for row in node_rows.values())
-    quotas = read_quotas()
-    cohorts = read_cohorts(quotas, doors, flavors, nodes)
+    doors = doors or tables.doors
+    flavors = {row.name: flavor_of(row) for row in tables.flavors}
+    topologies = topologies_of(tables.levels)
+    nodes = tuple(node_of(row) for row in tables.nodes.values())
+    quotas = quotas_of(tables.quotas)
+    cohorts = cohorts_of(tables.cohorts, quotas, doors, flavors, nodes)
     return Snapshot(
         now=now.timestamp(),
         flavors=flavors,
@@ -147,12 +217,18 @@ def resized_at(works: Works) -> datetime | None:
     return max((face.resized_at for face in faces if face.resized_at), default=None)
 
 
-def _memory(last_cycle: rows.Cycle | None, doors: Doors, now: datetime) -> Memory:
+def _memory(
+    last_cycle: rows.Cycle | None, doors: Doors, now: datetime, *, past: PastUse
+) -> Memory:
     """Return what the last cycle left for this one; past use it could not note is in the rows."""
     kept = last_cycle.memory if last_cycle else {}
     memory = codec.decode_memory(kept) if kept else Memory()
+    if past == "none":
+        return memory
     if old := consumption_of_rows(doors, memory.consumption, now):
         memory = replace(memory, consumption={**memory.consumption, **old})
+    if past == "noted" and "history" in kept:
+        return memory
     if last_cycle and "history" in kept:
         seen = leases.last_beat(leases.CYCLE) or last_cycle.at
         if now - max(seen, last_cycle.at) <= PAUSE:

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from gpuplatform.common.consequences import carry_out
 from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.narrowing import refused
 from gpuplatform.common.pages import asked, json_rows, rows_response, wanted_format
 from queues.access import Actor, actor_of, require
 from queues.models import User
@@ -25,6 +26,7 @@ from scheduling.selectors import (
     findings,
     flavors,
     fragments,
+    node_filters,
     nodes,
     reservations,
 )
@@ -38,16 +40,26 @@ def nodes_page(request: HttpRequest) -> HttpResponse:
     """Show every GPU by who holds it, and the same as a table."""
     actor = actor_of(request)
     reserved = reservations.reservation_rows(actor)
-    rows = nodes.node_rows(actor, kept=reservations.kept_on_nodes(reserved))
+    every = nodes.node_rows(actor, kept=reservations.kept_on_nodes(reserved))
+    choices = node_filters.node_choices(every)
+    asks = node_filters.node_narrowing(request, choices)
+    if refusal := refused(request, asks.told):
+        return refusal
+    rows = node_filters.narrowed(every, asks)
     if wanted_format(request):
         return rows_response(request, "nodes", nodes.NODE_COLUMNS, nodes.node_cells(rows))
     pieces = fragments.read_fragments()
     context = {
         "actor": actor,
-        "rows": rows,
+        "exists": bool(every),
+        "rows": rows[: node_filters.MOST_ROWS],
+        "count": len(rows),
+        "choices": choices,
+        "asks": asks,
+        "is_coarse": sum(row.gpus for row in rows) > node_filters.MOST_DRAWN,
         "blocks": nodes.blocks_of(rows),
         "legend": nodes.legend_of(rows),
-        "sentence": findings.nodes_sentence(rows, pieces),
+        "sentence": findings.nodes_sentence(every, pieces),
         "reserved": reserved,
         "views": [fragments.FragmentView(piece) for piece in pieces],
         "fragments_finding": fragments.fragments_sentence(pieces),

@@ -110,6 +110,28 @@ class Among(In):
         return f"{column} = ANY(%s)", [*parameters, keys]
 
 
+@models.JSONField.register_lookup
+class TellsOf(models.Lookup):
+    """``__tells_of``: a list of blockers in which one has this code.
+
+    PostgreSQL compares the binary form; writing 100,000 of them as text takes half a second.
+    """
+
+    lookup_name = "tells_of"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        """Return the condition on the text that the column is."""
+        column, parameters = self.process_lhs(compiler, connection)
+        return f"{column} LIKE %s", [*parameters, f'%"{self.rhs}"%']
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
+        """Return the condition on the binary form."""
+        column, parameters = self.process_lhs(compiler, connection)
+        text = _encoder.encode([{"code": self.rhs}]).decode()
+        return f"{column} @> %s::jsonb", [*parameters, text]
+
+
 def _worded(rows: models.QuerySet[Any, Any]) -> tuple[str, Sequence[Any]]:
     compiler = rows.query.get_compiler(connection=connection)
     sql, parameters = compiler.as_sql()

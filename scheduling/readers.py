@@ -117,11 +117,14 @@ def flavor_of(row: promises.ResourceFlavor) -> Flavor:
     )
 
 
-def read_topologies() -> dict[str, Topology]:
-    """Return all topologies by name, in one query; one without levels is none."""
+def topologies_of(lines: Iterable[tuple[int, str, str]]) -> dict[str, Topology]:
+    """Return all topologies by name; one without levels is none.
+
+    ``lines``: of each level its position, topology and label, from the outermost inwards.
+    """
     levels: defaultdict[str, list[str]] = defaultdict(list)
-    for row in promises.TopologyLevel.objects.select_related("topology").order_by("position"):
-        levels[row.topology.name].append(row.node_label)
+    for _position, name, label in lines:
+        levels[name].append(label)
     return {name: Topology(name, tuple(labels)) for name, labels in sorted(levels.items())}
 
 
@@ -151,10 +154,10 @@ def device_request_of(
 QuotaRows = Mapping[tuple[str, int], list[promises.FlavorQuota]]
 
 
-def read_quotas() -> QuotaRows:
+def quotas_of(cells: Iterable[promises.FlavorQuota]) -> QuotaRows:
     """Return the cells of the quota table by owner: ``("cohort" | "queue", id)``."""
     found: defaultdict[tuple[str, int], list[promises.FlavorQuota]] = defaultdict(list)
-    for row in promises.FlavorQuota.objects.all():
+    for row in cells:
         if row.cohort_id is not None:
             found["cohort", row.cohort_id].append(row)
         elif row.cluster_queue_id is not None:
@@ -166,14 +169,18 @@ def _quota(row: promises.FlavorQuota) -> Quota:
     return Quota(row.nominal, row.borrowing_limit, row.lending_limit)
 
 
-def read_cohorts(
-    quotas: QuotaRows, doors: Doors, flavors: Mapping[str, Flavor], nodes: tuple[Node, ...]
+def cohorts_of(
+    kept: Iterable[promises.Cohort],
+    quotas: QuotaRows,
+    doors: Doors,
+    flavors: Mapping[str, Flavor],
+    nodes: tuple[Node, ...],
 ) -> dict[str, Cohort]:
-    """Return all cohorts by name, in one query, with residual quotas worked out.
+    """Return all cohorts by name, with residual quotas worked out.
 
     Where several are residual, the first by name owns the rest.
     """
-    cohort_rows = {row.pk: row for row in promises.Cohort.objects.all()}
+    cohort_rows = {row.pk: row for row in kept}
     cohorts = {}
     for row in cohort_rows.values():
         parent = cohort_rows.get(row.parent_id) if row.parent_id else None

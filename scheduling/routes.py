@@ -1,6 +1,6 @@
 """Where a workload's queue name leads, and whether it may go there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -71,10 +71,18 @@ HELD = "LocalQueueHeld"  # work that runs there stays as it is
 
 def load_doors() -> Doors:
     """Read the queues and namespaces, in three queries."""
+    queues = ClusterQueue.objects.select_related("team", "cohort")
+    return doors_of(LocalQueue.objects.all(), queues, Namespace.objects.all())
+
+
+def doors_of(
+    local: Iterable[LocalQueue], queues: Iterable[ClusterQueue], spaces: Iterable[Namespace]
+) -> Doors:
+    """Return rows of queues and namespaces by what they are looked up by."""
     return Doors(
-        local_queues={(row.namespace, row.name): row for row in LocalQueue.objects.all()},
-        cluster_queues={row.name: row for row in ClusterQueue.objects.select_related("cohort")},
-        namespace_labels={row.name: row.selectable_labels for row in Namespace.objects.all()},
+        local_queues={(row.namespace, row.name): row for row in local},
+        cluster_queues={row.name: row for row in queues},
+        namespace_labels={row.name: row.selectable_labels for row in spaces},
     )
 
 

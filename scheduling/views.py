@@ -14,7 +14,7 @@ from django_tables2 import RequestConfig
 
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
-from gpuplatform.common.narrowing import narrowing, refused
+from gpuplatform.common.narrowing import Narrowing, narrowing, refused
 from gpuplatform.common.pages import asked, extra_tiles, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import SUBMITTERS, actor_of, demand, require, visible
@@ -34,6 +34,7 @@ from scheduling.selectors import (
     quotas,
     workloads,
 )
+from scheduling.selectors.bars import bars_by_flavor
 from scheduling.selectors.details import cohort_page as read_cohort
 from scheduling.selectors.details import queue_page as read_queue
 from scheduling.selectors.events import event_line
@@ -62,7 +63,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "longest": page.longest,
         "tiles": [*overview_tiles(page), *extra_tiles(request)][:6],
         "sentence": findings.overview_sentence(page),
-        "flavors": quotas.bars_by_flavor(page.board),
+        "flavors": bars_by_flavor(page.board),
         "use_finding": findings.use_sentence(page.use),
         "use_head": charts.use_head(),
         "use_rows": charts.use_table(page.use),
@@ -101,17 +102,30 @@ def queues_page(request: HttpRequest) -> HttpResponse:
     """Show the tree of cohorts and queues with the bars of one column."""
     actor = actor_of(request)
     board = quotas.load_board(actor)
-    flavor, resource = asked(request, "flavor"), asked(request, "resource")
-    if wanted_format(request):
-        cells = quotas.quota_cells(board, flavor, resource)
-        return rows_response(request, "queues", quotas.QUOTA_COLUMNS, cells)
+    asks = _queues_asked(request, board)
+    if refusal := refused(request, asks.told):
+        return refusal
+    wanted = asks.wanted
+    flavor, resource = wanted["flavor"], wanted["resource"]
     column = quotas.choose_column(board, flavor, resource)
     rows = quotas.tree_rows(board, column or NO_COLUMN)
+    is_narrowed = bool(asks.told or wanted["q"] or wanted["only"])
+    names = set() if asks.told else folding.matching(rows, wanted["q"], wanted["only"])
+    if wanted_format(request):
+        cells = quotas.quota_cells(board, flavor, resource)
+        cells = (c for c in cells if not is_narrowed or c["name"] in names)
+        return rows_response(request, "queues", quotas.QUOTA_COLUMNS, cells)
     bars = [row.bar for row in rows if row.kind == "queue" and row.bar]
     context = {
         "actor": actor,
         "board": board,
-        "rows": folding.folded(rows, asked(request, "cohort")),
+        "exists": bool(rows),
+        "rows": folding.narrowed(rows, names)[: folding.MOST_ROWS]
+        if is_narrowed
+        else folding.folded(rows, wanted["cohort"]),
+        "wanted": wanted,
+        "is_narrowed": is_narrowed,
+        "not_understood": asks.told,
         "column": column,
         "columns": board.columns,
         "sentence": findings.queues_sentence(
@@ -123,13 +137,26 @@ def queues_page(request: HttpRequest) -> HttpResponse:
         )
         if column
         else findings.queues_sentence([], "", ""),
-        "loans": loans.open_loans(actor, flavor=column.flavor if column else ""),
+        "loans": loans.open_loans(
+            actor, pages=board.pages, flavor=column.flavor if column else ""
+        ),
         "alerts": standing_alerts(board.snapshot, actor) if actor.sees_everything else [],
     }
     return render(request, "scheduling/queues.html", context)
 
 
 NO_COLUMN = FlavorResource("", "")
+
+
+def _queues_asked(request: HttpRequest, board: quotas.Board) -> Narrowing:
+    """Read which queues are wanted, of what there is for the reader."""
+    known = {
+        "flavor": {column.flavor for column in board.columns},
+        "resource": {column.resource for column in board.columns},
+        "cohort": {name for name in board.snapshot.cohorts if board.pages.of_lender(name)},
+        "only": folding.ONLY,
+    }
+    return narrowing(request, ("q", *known), choices=known)
 
 
 @require_safe
@@ -249,9 +276,13 @@ def workload_cancel(request: HttpRequest, uid: UUID) -> HttpResponse:
 @require()
 def fair_share_page(request: HttpRequest) -> HttpResponse:
     """Show whose turn it is in every tree, why, and against what."""
-    actor, root = actor_of(request), asked(request, "tree")
+    actor = actor_of(request)
     every = fair_share.fair_trees(actor)
-    trees = [tree for tree in every if tree.root == root] if root else every
+    asks = narrowing(request, ("tree",), choices={"tree": [tree.root for tree in every]})
+    if refusal := refused(request, asks.told):
+        return refusal
+    root = asks.wanted["tree"]
+    trees = [tree for tree in every if root in {"", tree.root} and not asks.told]
     if wanted_format(request):
         cells = fair_share.fair_cells(trees)
         return rows_response(request, "fair-share", fair_share.FAIR_COLUMNS, cells)
@@ -260,6 +291,8 @@ def fair_share_page(request: HttpRequest) -> HttpResponse:
         "trees": folding.shortened(trees),
         "roots": [tree.root for tree in every],
         "wanted": root,
+        "is_filtered": asks.is_set,
+        "not_understood": asks.told,
         "sentence": fair_share.headline(trees or every),
     }
     return render(request, "scheduling/fair_share.html", context)

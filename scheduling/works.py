@@ -35,6 +35,7 @@ from scheduling.readers import (
 )
 from scheduling.routes import Doors, drained
 from scheduling.specs import REQUEUE, SliceSpec
+from scheduling.together import read_together
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
 LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
@@ -110,12 +111,20 @@ def read_works(
 ) -> Works:
     """Read live work and what still stands of work that is over. 4 queries for each 10,000.
 
+    Without those that wait it is 1 query.
+
     Args:
         doors: where queue names lead.
         uids: which; all by default.
         waiting: also what holds nothing.
     """
     found = Works()
+    if uids is None and not waiting:  # few: at once, so that they are of one instant
+        words = (_open_ones, _facts, _roles, _stands)
+        told = read_together(*(word(_live(waiting=False)) for word in words))
+        answers: Mapping[Any, Answers] = dict(zip(words, told, strict=True))
+        _read(answers.__getitem__, doors, found)
+        return found
     for part in [None] if uids is None else persist.batches(uids):
         _read(partial(_ask, uids=part, waiting=waiting), doors, found)
     return found
@@ -207,7 +216,8 @@ def _by_workload(lines: Answers) -> defaultdict[UUID, list[RoleRow]]:
 
 def _stands(live: Live) -> QuerySet[rows.Placement, Any]:
     texts = texts_of(("flavors", "charges", "devices"))
-    of = rows.Placement.objects.filter(admission__in=_open_of(live).values("pk"))
+    scope = live.order_by().values("uid")
+    of = rows.Placement.objects.filter(admission__released_at=None, admission__workload__in=scope)
     columns = ("admission_id", "pod_set", "node", "count", *texts)
     return of.annotate(**texts).order_by("admission_id", "pod_set", "node").values_list(*columns)
 

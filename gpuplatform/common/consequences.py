@@ -29,13 +29,16 @@ def watch_change(spec: Any) -> Told:
     return lambda: [diagnostic for one in told for diagnostic in one()]
 
 
-def carry_out(spec: Any, act: Callable[[], Done], *, keep: bool) -> tuple[Done, list[Diagnostic]]:
+def carry_out(
+    spec: Any, act: Callable[[], Done], *, keep: bool | Callable[[list[Diagnostic]], bool]
+) -> tuple[Done, list[Diagnostic]]:
     """Make ``spec`` so, and return what ``act`` returned and what that means.
 
-    ``keep`` False: as if it had never been; what ``act`` returned must hold all that is needed.
+    ``keep`` False, or saying so of what it means: as if it had never been; what ``act`` returned
+    must hold all that is needed.
     """
     with transaction.atomic():
         told = watch_change(spec)
         done, found = act(), told()
-        transaction.set_rollback(not keep)
+        transaction.set_rollback(not (keep(found) if callable(keep) else keep))
     return done, found

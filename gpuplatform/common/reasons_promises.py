@@ -66,6 +66,14 @@ PROMISES: dict[str, Reason] = {
         INFO, _("{workload} could never run; with this it can, once there is room.")
     ),
     "ALERT_CLEARS": Reason(INFO, _("With this it is no longer so: {why}")),
+    "ALERT_STANDS": Reason(WARNING, _("It stands already, and not by this: {why}")),
+    "EDIT_BELOW_USE": Reason(
+        WARNING,
+        _(
+            "{queue} holds {amount} of {flavor}; with this {promised} are its own. What is above"
+            " that is on loan, and may be taken back."
+        ),
+    ),
     "PREEMPTION_WITHOUT_CHECKPOINT": Reason(
         WARNING,
         _(

@@ -10,6 +10,7 @@ from django.core.validators import MinLengthValidator
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.audit import LEAST_REASON
+from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.problems import Problem
 
 REASON_LENGTH = LEAST_REASON
@@ -21,6 +22,8 @@ FIELD_OF = {
     "preference": "flavor_preference",
 }
 
+COSTLY = frozenset({"EDIT_EVICTS", "EDIT_SHRINKS", "EDIT_MOVES", "EDIT_BELOW_USE"})
+
 Choices = Sequence[tuple[str, Any]]
 Part = tuple[str, Decimal, Decimal]  # cohort, own weight, that of all its members
 Placing = Callable[[Problem], str | None]
@@ -31,6 +34,12 @@ class EditForm(forms.Form):
 
     version = forms.IntegerField(widget=forms.HiddenInput, required=False)
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
+    confirm = forms.CharField(
+        label=_("The name of what you edit, typed out"),
+        help_text=_("Asked for where work is evicted, or where less is promised than is held."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        required=False,
+    )
     reason = forms.CharField(
         label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -38,9 +47,13 @@ class EditForm(forms.Form):
         help_text=REASON_HELP,
     )
 
+    costs_work = False  # whether edits of this kind may cost running work
+
     def __init__(self, *args: Any, is_new: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.is_new = is_new
+        if is_new or not self.costs_work:
+            del self.fields["confirm"]
         if is_new:
             self.fields["reason"].required = False
             self.fields["reason"].help_text = _(
@@ -49,6 +62,18 @@ class EditForm(forms.Form):
         elif "name" in self.fields:
             del self.fields["name"]
         self.order_fields([*(name for name in self.fields if name != "reason"), "reason"])
+
+    def unconfirmed(self, found: Iterable[Diagnostic], name: str) -> bool:
+        """Return whether the edit costs others work and its object was not named for it.
+
+        Who loses work by it, or more than is its own by then: ``product.md`` 1.3, page 4.
+        """
+        costs = any(diagnostic.code in COSTLY for diagnostic in found)
+        return (
+            costs
+            and "confirm" in self.fields
+            and self.cleaned_data.get("confirm", "").strip() != name
+        )
 
     def need_no_reason(self) -> None:
         """Let the form be asked what it would do; nothing is kept, so nothing is audited."""

@@ -20,6 +20,8 @@ def _lines_field(label: Any, help_text: Any, *, required: bool = False) -> forms
 class FlavorForm(EditForm):
     """A kind of node. Its tolerations are kept as they are."""
 
+    costs_work = True
+
     name = forms.CharField(
         label=_("Name"), help_text=_("As Kubernetes spells names; it never changes.")
     )
@@ -86,6 +88,8 @@ class FlavorForm(EditForm):
 
 class TopologyForm(EditForm):
     """Levels of nearness."""
+
+    costs_work = True
 
     name = forms.CharField(
         label=_("Name"), help_text=_("As Kubernetes spells names; it never changes.")

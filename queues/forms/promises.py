@@ -55,6 +55,8 @@ RECOMMENDED_QUEUE = ClusterQueueSpec(
 class QueueForm(EditForm):
     """A cluster queue without its quota table."""
 
+    costs_work = True
+
     name = forms.CharField(
         label=_("Name"), help_text=_("As Kubernetes spells names; it never changes.")
     )
@@ -226,6 +228,8 @@ def _admission_of(selector: Mapping[str, Any] | None) -> tuple[str, str]:
 
 class CohortForm(EditForm):
     """A cohort without its own quota table."""
+
+    costs_work = True
 
     name = forms.CharField(
         label=_("Name"), help_text=_("As Kubernetes spells names; it never changes.")

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import clock
@@ -141,6 +142,17 @@ class Workload(models.Model):
         indexes = [
             models.Index(fields=["status", "-created_at"], name="workload_by_status"),
             models.Index(fields=["team", "-created_at"], name="workload_by_team"),
+            models.Index(
+                fields=["-created_at", "uid"],
+                condition=Q(archived_at=None),
+                name="workload_by_age",
+            ),
+            models.Index(
+                Coalesce("waiting_since", "created_at"),
+                "uid",
+                condition=Q(status=Status.PENDING.value),
+                name="workload_by_wait",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -14,14 +14,13 @@ from queues.models import ClusterQueue, Cohort, LocalQueue
 from scheduling.engine.snapshot import Quota
 from scheduling.engine.tree import Kind
 from scheduling.models import Workload
+from scheduling.selectors.bars import FlavorBars, bars_by_flavor
 from scheduling.selectors.fairness import Child, Turns, View, turns
 from scheduling.selectors.history import HourlyUse, quota_use
 from scheduling.selectors.line import waiting_work
 from scheduling.selectors.loans import OpenLoan, open_loans
 from scheduling.selectors.quotas import (
     Board,
-    FlavorBars,
-    bars_by_flavor,
     load_board,
     queue_bars,
     queue_state,
@@ -82,7 +81,7 @@ class QueuePage:
 
 def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
     """Return one queue's page; None where the actor may not see it."""
-    whole = load_board(actor)
+    whole = load_board(actor, past=True)
     if name not in whole.queues:
         return None
     board = replace(
@@ -107,8 +106,8 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         limits=[Limits(bar, limits[bar.label, bar.resource]) for bar in bars],
         state=queue_state(board, name),
         doors=[door for door in board.local_queues if door.cluster_queue == name],
-        borrowing=open_loans(actor, borrower=name),
-        lending=open_loans(actor, lender=name),
+        borrowing=open_loans(actor, pages=whole.pages, borrower=name),
+        lending=open_loans(actor, pages=whole.pages, lender=name),
         waiting=_waiting(pending, actor),
         waiting_others=_others(pending, actor),
         waiting_count=whole.line.workloads.get(name, 0),
@@ -196,7 +195,7 @@ class CohortPage:
 
 def cohort_page(actor: Actor, name: str) -> CohortPage | None:
     """Return one cohort's page; a team sees those that hold a queue of its own."""
-    board = load_board(actor)
+    board = load_board(actor, past=True)
     inside = _inside(board, name)
     own = {
         queue.name: queue
@@ -219,7 +218,7 @@ def cohort_page(actor: Actor, name: str) -> CohortPage | None:
         else [],
         loans=[
             loan
-            for loan in open_loans(actor)
+            for loan in open_loans(actor, pages=board.pages)
             if loan.borrower in own or any(part.name in own for part in loan.parts)
         ],
         changes=list(_changes("Cohort", name)) if actor.sees_everything else [],

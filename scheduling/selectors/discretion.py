@@ -26,8 +26,9 @@ Blocker = Mapping[str, Any]
 class Discretion:
     """One reader's view of blockers: two queries at most, none where nobody is named."""
 
-    def __init__(self, actor: Actor | None) -> None:
+    def __init__(self, actor: Actor | None, pages: Pages | None = None) -> None:
         self._actor = actor or Actor(None)
+        self._pages = pages
 
     def blockers(self, workload: Workload) -> list[dict[str, Any]]:
         """Return why the workload waits, foreign names left out."""
@@ -51,7 +52,7 @@ class Discretion:
     @cached_property
     def pages(self) -> Pages:
         """Return where names lead for this reader."""
-        return Pages(self._actor)
+        return self._pages or Pages(self._actor)
 
     @cached_property
     def _queues(self) -> frozenset[str]:

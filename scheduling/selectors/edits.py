@@ -105,6 +105,7 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
             *unknown,
             *_not_looked_at(spec, after.snapshot),
             *_debts(spec, after.snapshot),
+            *_below_use(spec, before.snapshot, after.snapshot),
             *_standing_on(spec, before.snapshot),
             *changed_alerts(before, after, [spec]),
             *_shortened(became_impossible(before.impossible, after.impossible)),
@@ -119,12 +120,20 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
 def changed_alerts(
     before: Standing, after: Standing, specs: Iterable[object]
 ) -> Iterable[Diagnostic]:
-    """Yield alerts that concern the objects, are new or say other numbers; then those that end."""
+    """Yield alerts that are new or say other numbers; those that end; those that stand anyway.
+
+    Of the last only what concerns the objects, and as such: the edit is not what causes them.
+    """
     specs, known = list(specs), {identity(alert): alert.numbers for alert in before.alerts}
+    standing = []
     for alert in after.alerts:
-        if known.get(identity(alert)) != alert.numbers or concerns(alert, specs):
+        if known.get(identity(alert)) != alert.numbers:
             yield alert
+        elif concerns(alert, specs):
+            numbers: dict[str, str | int] = {"alert": alert.code, "why": alert.sentence}
+            standing.append(Diagnostic("ALERT_STANDS", alert.subject, "", numbers))
     yield from cleared(before, after)
+    yield from standing
 
 
 def cleared(before: Standing, after: Standing) -> Iterable[Diagnostic]:
@@ -249,6 +258,20 @@ def _debts(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:
             numbers |= {"resource": row.resource, "amount": row.used, "ceiling": row.ceiling}
             numbers["over"] = row.used - row.ceiling
             yield Diagnostic("EDIT_LEAVES_DEBT", f"ClusterQueue/{spec.name}", "groups", numbers)
+
+
+def _below_use(spec: object, before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
+    """Yield the cells whose nominal drops below what is held: the rest is on loan from then on."""
+    if not isinstance(spec, ClusterQueueSpec | CellsSpec):
+        return
+    left = {(row.kind, row.name, row.flavor, row.resource): row for row in quota_rows(after)}
+    for row in quota_rows(before):
+        now = left.get((row.kind, row.name, row.flavor, row.resource))
+        nominal = now.nominal if now else 0
+        if row.kind is Kind.QUEUE and nominal < min(row.nominal, row.used):
+            numbers: dict[str, str | int] = {"queue": row.name, "flavor": row.flavor}
+            numbers |= {"resource": row.resource, "amount": row.used, "promised": nominal}
+            yield Diagnostic("EDIT_BELOW_USE", f"ClusterQueue/{row.name}", "groups", numbers)
 
 
 def _not_looked_at(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:

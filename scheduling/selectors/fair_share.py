@@ -63,7 +63,7 @@ class FairTree:
 
 def fair_trees(actor: Actor, board: Board | None = None) -> list[FairTree]:
     """Return the trees in which the reader sees anybody, by name. As many queries as a board."""
-    board = board or load_board(actor)
+    board = board or load_board(actor, past=True)
     view = View(board.snapshot, lambda: board.heads, board.line.workloads)
     found = []
     for root in sorted(_roots(board.snapshot)):

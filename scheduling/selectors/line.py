@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum, TextField
-from django.db.models.functions import Cast
+from django.db.models import Count, Q, QuerySet, Sum
 
 from queues.access import Actor, visible
 from scheduling.engine.atlas import Atlas
@@ -75,15 +74,19 @@ def heads_of(doors: Doors) -> list[Work]:
 
 def waiting_sums(actor: Actor) -> Sums:
     """Return what waits of what the actor sees. 1 query."""
-    known = visible(waiting_work(), actor).annotate(why=Cast("blockers", TextField()))
-    never = Q(pending_reason__in=NEVER) | Q(why__contains=f'"{BlockerCode.IMPOSSIBLE.value}"')
-    found = known.order_by().aggregate(
-        workloads=Count("pk", filter=~never),
-        asked=Sum("gpus", filter=~never),
-        never=Sum("gpus", filter=never),
-        hopeless=Count("pk", filter=never),
+    never = Q(pending_reason__in=NEVER) | Q(blockers__tells_of=BlockerCode.IMPOSSIBLE.value)
+    found = (
+        visible(waiting_work(), actor)
+        .order_by()
+        .aggregate(
+            workloads=Count("pk"),
+            asked=Sum("gpus"),
+            never=Sum("gpus", filter=never),
+            hopeless=Count("pk", filter=never),
+        )
     )
-    return Sums(found["workloads"], found["asked"] or 0, found["never"] or 0, found["hopeless"])
+    lost, hopeless = found["never"] or 0, found["hopeless"]
+    return Sums(found["workloads"] - hopeless, (found["asked"] or 0) - lost, lost, hopeless)
 
 
 def waiting_work() -> QuerySet[Workload]:

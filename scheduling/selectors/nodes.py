@@ -129,6 +129,15 @@ class NodeRow:
         return cells + kept + [Cell("free" if self.is_usable else "out")] * (rest - len(kept))
 
     @property
+    def whole(self) -> Cell:
+        """Return the node as one cell: who holds most of it, and how much of it is used."""
+        words = f"{self.used}/{self.gpus}"
+        if not self.used:
+            return Cell("free" if self.is_usable else "out", letter=words)
+        team, _gpus = max(self.by_team, key=lambda part: part[1])
+        return Cell("used" if team else "other", team, words)
+
+    @property
     def by_team(self) -> list[tuple[Team | None, int]]:
         """Return GPUs by team that the reader may see, the rest under None."""
         sums: dict[Team | None, int] = {}

@@ -21,7 +21,7 @@ from scheduling.models import Workload as Workloads
 from scheduling.selectors.history import Borrower, HourlyUse, borrowed_over_time, quota_use
 from scheduling.selectors.line import Sums, waiting_sums
 from scheduling.selectors.loans import OpenLoan, open_loans
-from scheduling.selectors.pages import Part
+from scheduling.selectors.pages import Pages, Part
 from scheduling.selectors.quotas import Board, load_board
 from scheduling.selectors.waiting import Waiting, waiting_rows
 
@@ -142,26 +142,27 @@ def gpus_held(snapshot: Snapshot) -> int:
 def load_overview(actor: Actor, now: datetime) -> Overview:
     """Read the first page in a fixed number of queries."""
     cycle = Cycle.objects.defer("snapshot", "plan", "memory", "work").first()
+    board = load_board(actor)
     return Overview(
-        board=load_board(actor),
+        board=board,
         now=now,
-        loans=open_loans(actor),
+        loans=open_loans(actor, pages=board.pages),
         use=quota_use(actor, now),
         decisions=list(last_decisions(actor)[:SHOWN]),
-        longest=longest_wait(actor),
+        longest=longest_wait(actor, board.pages),
         sums=waiting_sums(actor),
         cycle=cycle,
         silence_s=decided_ago(cycle.at if cycle else None),
     )
 
 
-def longest_wait(actor: Actor) -> Waiting | None:
+def longest_wait(actor: Actor, pages: Pages) -> Waiting | None:
     """Return what waits longest since it was submitted or evicted, and what blocks it. 1 query."""
     pending = visible(Workloads.objects.filter(status=Status.PENDING.value), actor)
     return next(
         iter(
             waiting_rows(
-                pending.order_by(Coalesce("waiting_since", "created_at"), "uid")[:1], actor
+                pending.order_by(Coalesce("waiting_since", "created_at"), "uid")[:1], actor, pages
             )
         ),
         None,

@@ -1,5 +1,6 @@
 """Where the name of a queue or cohort leads, for one reader: "" where the page is not theirs."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,10 +19,20 @@ class Part(NamedTuple):
 
 
 class Pages:
-    """The pages of queues and cohorts that one reader may open. 2 queries at most."""
+    """The pages of queues and cohorts that one reader may open. 2 queries at most.
 
-    def __init__(self, actor: Actor) -> None:
+    None where somebody has read them already: ``queues`` are those that the reader sees, each
+    with its cohort, ``parents`` all cohorts, each with the one above.
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        queues: Mapping[str, str | None] | None = None,
+        parents: Mapping[str, str | None] | None = None,
+    ) -> None:
         self._actor = actor
+        self._known_queues, self._known_parents = queues, parents
 
     def of_queue(self, name: str) -> str:
         """Return the address of a cluster queue's page."""
@@ -34,14 +45,18 @@ class Pages:
         return self.of_queue(name)
 
     @cached_property
-    def _queues(self) -> dict[str, str | None]:
+    def _queues(self) -> Mapping[str, str | None]:
+        if self._known_queues is not None:
+            return self._known_queues
         rows = visible(ClusterQueue.objects.all(), self._actor)
         return dict(rows.values_list("name", "cohort__name"))
 
     @cached_property
     def _cohorts(self) -> set[str]:
         """Return the cohorts that the reader sees: all, or the way up from something own."""
-        parents = dict(Cohort.objects.values_list("name", "parent__name"))
+        parents = self._known_parents
+        if parents is None:
+            parents = dict(Cohort.objects.values_list("name", "parent__name"))
         if self._actor.sees_everything:
             return set(parents)
         seen: set[str] = set()

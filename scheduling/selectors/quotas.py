@@ -9,7 +9,7 @@ from django.utils.functional import cached_property
 
 from gpuplatform.common import clock
 from gpuplatform.common.bars import QuotaBar
-from queues.access import Actor, visible
+from queues.access import Actor
 from queues.models import ClusterQueue, LocalQueue
 from scheduling.engine.machines import GPU
 from scheduling.engine.snapshot import NOTHING, FlavorResource, Quota, Snapshot, Workload
@@ -19,6 +19,7 @@ from scheduling.engine.view import QuotaRow, quota_rows
 from scheduling.loader import load
 from scheduling.routes import Doors
 from scheduling.selectors.line import Line, heads_of, waiting_line
+from scheduling.selectors.pages import Pages
 
 QUOTA_COLUMNS = (
     "kind",
@@ -90,6 +91,15 @@ class Board:
     doors: Doors | None = None
 
     @cached_property
+    def pages(self) -> Pages:
+        """Return what leads to the pages of queues and cohorts; nothing is read for it."""
+        queues = {
+            name: row.cohort.name if row.cohort else None for name, row in self.queues.items()
+        }
+        parents = {name: one.parent for name, one in self.snapshot.cohorts.items()}
+        return Pages(self.actor, queues, parents)
+
+    @cached_property
     def heads(self) -> list[Workload]:
         """Return who may be next in each queue."""
         return heads_of(self.doors) if self.doors else []
@@ -130,14 +140,17 @@ class Board:
         return cohort.quotas.get(fr, NOTHING) if cohort else NOTHING
 
 
-def load_board(actor: Actor) -> Board:
-    """Return the board as the actor may see it, in a fixed number of queries."""
+def load_board(actor: Actor, *, past: bool = False) -> Board:
+    """Return the board as the actor may see it, in a fixed number of queries.
+
+    ``past``: also what queues used of late, which whose turn it is rests on.
+    """
     now = clock.now()
-    held = load(now, waiting=False)
+    held = load(now, waiting=False, past="noted" if past else "none")
     snapshot, line = held.snapshot, waiting_line(held.snapshot, held.doors)
-    own = visible(ClusterQueue.objects.select_related("team", "cohort"), actor)
-    queues = {queue.name: queue for queue in own}
-    local = LocalQueue.objects.filter(cluster_queue__in=list(queues))
+    known = held.doors.cluster_queues
+    queues = {name: row for name, row in known.items() if actor.sees_team(row.team_id)}
+    local = [row for row in held.doors.local_queues.values() if row.cluster_queue in queues]
     rows = tuple(
         row
         for row in quota_rows(snapshot, line.demand)
@@ -180,44 +193,6 @@ def queue_bars(board: Board, queue: str) -> list[QuotaBar]:
         key=lambda row: (not is_gpu(row.resource), row.flavor, row.resource),
     )
     return [bar_of(row, row.flavor) for row in rows]
-
-
-class FlavorBars(NamedTuple):
-    """The queues that have quota of one flavor's GPUs."""
-
-    flavor: str
-    used: int
-    nominal: int
-    bars: list[tuple[ClusterQueue, QuotaBar]]
-    cohorts: list[tuple[str, int]]  # what cohorts keep for all below them
-
-
-def bars_by_flavor(board: Board) -> list[FlavorBars]:
-    """Return who holds what of each GPU flavor, largest queue first."""
-    by_flavor: dict[str, list[QuotaRow]] = {}
-    for row in board.gpu_rows:
-        if row.nominal or row.used or row.pending:
-            by_flavor.setdefault(row.flavor, []).append(row)
-    found = []
-    for flavor, rows in sorted(by_flavor.items(), key=lambda i: -sum(r.nominal for r in i[1])):
-        rows.sort(key=lambda row: (-row.nominal, row.name))
-        bars = on_one_scale(bar_of(row, _label(board.queues[row.name])) for row in rows)
-        pairs = [(board.queues[row.name], bar) for row, bar in zip(rows, bars, strict=True)]
-        used, nominal = sum(r.used for r in rows), sum(r.nominal for r in rows)
-        found.append(FlavorBars(flavor, used, nominal, pairs, _kept_by_cohorts(board, flavor)))
-    return found
-
-
-def _kept_by_cohorts(board: Board, flavor: str) -> list[tuple[str, int]]:
-    return [
-        (row.name, row.nominal)
-        for row in board.rows
-        if row.kind is Kind.COHORT and row.nominal and (row.flavor, row.resource) == (flavor, GPU)
-    ]
-
-
-def _label(queue: ClusterQueue) -> str:
-    return str(queue.team) if queue.team else queue.name
 
 
 def choose_column(board: Board, flavor: str, resource: str) -> FlavorResource | None:

@@ -13,7 +13,7 @@ from scheduling.engine.plan import can_never_start
 from scheduling.engine.terms import BlockerCode
 from scheduling.models import Workload
 from scheduling.selectors.discretion import Discretion
-from scheduling.selectors.pages import Part
+from scheduling.selectors.pages import Pages, Part
 
 BEYOND_NOMINAL = frozenset(
     {BlockerCode.BORROW_LIMIT, BlockerCode.LENDER_BUSY, BlockerCode.COHORT_EXHAUSTED}
@@ -142,7 +142,9 @@ class Waiting:
     first: BlockerLine | None
 
 
-def waiting_rows(rows: Iterable[Workload], actor: Actor) -> list[Waiting]:
+def waiting_rows(
+    rows: Iterable[Workload], actor: Actor, pages: Pages | None = None
+) -> list[Waiting]:
     """Return pending workloads, each with the blocker that decides, in words."""
-    discretion = Discretion(actor)
+    discretion = Discretion(actor, pages)
     return [Waiting(row, deciding(row, blocker_lines(row, discretion))) for row in rows]

@@ -13,6 +13,7 @@ from tests.scheduling.loop import world
 
 pytestmark = pytest.mark.django_db
 REASON = "Agreed in the June review"
+TYPED = {"reason": REASON, "confirm": "cq-datos"}
 
 
 def posted(page, **changes):
@@ -35,7 +36,7 @@ def edit(platform, ada, signed_in):
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
 
     def send(**changes):
-        return browser.post(path, posted(browser.get(path), **{"reason": REASON} | changes))
+        return browser.post(path, posted(browser.get(path), **TYPED | changes))
 
     return send
 
@@ -135,7 +136,7 @@ def test_a_reason_is_needed(platform, ada, signed_in):
 # ---- two editors at once -----------------------------------------------------------------------
 def test_a_stale_edit_shows_both_sides_and_can_then_be_applied(platform, ada, signed_in):
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
-    mine = posted(browser.get(path), reason=REASON, **{"quota-0-nominal": "6"})
+    mine = posted(browser.get(path), **TYPED, **{"quota-0-nominal": "6"})
     row = ClusterQueue.objects.get(name="cq-datos")
     spec = replace(describe_cluster_queue(row), stop_policy="Hold")
     save_cluster_queue(spec, actor=ada, reason="somebody else was here")
@@ -179,7 +180,7 @@ def test_quota_is_merged_amount_by_amount(  # noqa: PLR0917 - a table
 ):
     browser, path = signed_in(ada), reverse("queue-edit", args=["cq-datos"])
     typed = {f"quota-0-{name}": str(amount) for name, amount in mine.items()}
-    data = posted(browser.get(path), reason=REASON, **typed)
+    data = posted(browser.get(path), **TYPED | typed)
     spec = describe_cluster_queue(ClusterQueue.objects.get(name="cq-datos"))
     (group,) = spec.groups
     (flavor,) = group.flavors

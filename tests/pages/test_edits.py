@@ -70,6 +70,70 @@ def test_a_cut_below_what_is_held_says_that_a_debt_stays(platform, check):
     assert "EDIT_LEAVES_DEBT" not in told(check("queue", "cq-datos", **{"quota-0-nominal": "8"}))
 
 
+def test_less_than_is_held_is_told_of_every_cell_that_drops_below(platform, check):
+    loan = told(check("queue", "cq-ia", **{"quota-0-nominal": "1"}))["EDIT_BELOW_USE"]
+    assert (loan.numbers["amount"], loan.numbers["promised"]) == (2, 1)
+    assert "cq-ia holds 2 GPUs of h100-sxm; with this 1 GPU are its own" in loan.sentence
+    assert "EDIT_BELOW_USE" not in told(check("queue", "cq-ia", **{"quota-0-nominal": "2"}))
+
+
+# ---- what costs others work is confirmed by name ------------------------------------------------
+@pytest.fixture
+def apply(admin):
+    """Press Apply in the editor of a queue."""
+
+    def send(name, **changes):
+        path = reverse("queue-edit", args=[name])
+        return admin.post(path, posted(admin.get(path), reason=REASON, **changes))
+
+    return send
+
+
+def nominal_of(name):
+    return ClusterQueue.objects.get(name=name).quotas.get().nominal
+
+
+@pytest.mark.parametrize("typed", ["", "cq-datos", "CQ-IA"])
+def test_a_nominal_below_use_is_not_applied_without_the_name_of_the_queue(platform, apply, typed):
+    answer = apply("cq-ia", confirm=typed, **{"quota-0-nominal": "1"})
+    assert answer.status_code == 422
+    assert nominal_of("cq-ia") == 8
+    assert "type cq-ia to apply it" in answer.text
+    assert 'name="confirm"' in answer.text
+    assert "EDIT_BELOW_USE" in told(answer)
+    assert 'value="1"' in answer.text  # what was typed stays
+
+
+def test_with_the_name_it_is_applied_and_other_edits_never_ask(platform, apply):
+    assert apply("cq-ia", confirm=" cq-ia ", **{"quota-0-nominal": "1"}).status_code == 302
+    assert nominal_of("cq-ia") == 1
+    assert apply("cq-ia", **{"quota-0-nominal": "9"}).status_code == 302
+
+
+# ---- while it is typed --------------------------------------------------------------------------
+def test_what_is_typed_is_judged_as_by_the_button_without_the_page_around_it(platform, admin):
+    path = reverse("queue-edit", args=["cq-ia"])
+    data = posted(admin.get(path), check="1", **{"quota-0-nominal": "1"})
+    pressed, live = admin.post(path, data), admin.post(path, data, headers={"HX-Request": "true"})
+    assert [f.code for f in live.context["findings"]] == [
+        f.code for f in pressed.context["findings"]
+    ]
+    assert "<html" in pressed.text
+    assert "<html" not in live.text
+    assert ('name="confirm"' in live.text, nominal_of("cq-ia")) == (True, 8)
+    wrong = admin.post(path, data | {"quota-0-nominal": "x"}, headers={"HX-Request": "true"})
+    assert (wrong.status_code, "x is not an amount" in wrong.text) == (422, True)
+
+
+def test_an_alert_that_stood_before_is_not_told_as_caused_by_the_edit(platform, check):
+    Node.objects.filter(name="h100-node-01").update(schedulable=False)
+    found = check("queue", "cq-ia", fair_weight="2").context["findings"]
+    assert "GUARANTEES_EXCEED_CAPACITY" not in {one.code for one in found}
+    standing = {one.numbers["alert"]: one for one in found if one.code == "ALERT_STANDS"}
+    words = standing["GUARANTEES_EXCEED_CAPACITY"].sentence
+    assert words.startswith("It stands already, and not by this: ")
+
+
 # ---- work that becomes impossible ---------------------------------------------------------------
 def test_a_smaller_quota_names_the_waiting_work_that_it_makes_impossible(platform, check, dry):
     ClusterQueue.objects.update(cohort=None)
@@ -90,6 +154,7 @@ def test_after_the_save_such_work_shows_that_it_is_impossible(platform, admin):
     row = world.work("datos", "six", gpus=3, pods=2)
     path = reverse("queue-edit", args=["cq-datos"])
     cells = {"quota-0-nominal": "4", "quota-0-borrowing_limit": "", "reason": REASON}
+    cells["confirm"] = "cq-datos"
     answer = admin.post(path, posted(admin.get(path), **cells), follow=True)
     assert "ns-datos/six can never run" in answer.text
     decide()

@@ -85,7 +85,7 @@ def test_a_tree_may_be_chosen(shared, ada, signed_in):
     Cohort.objects.create(name="other", fairness="share")
     browser = signed_in(ada)
     assert [t.root for t in browser.get(PAGE, {"tree": "other"}).context["trees"]] == ["other"]
-    assert "Nothing here matches the filter" in browser.get(PAGE, {"tree": "none"}).text
+    assert "The filter tree knows no none; known are" in browser.get(PAGE, {"tree": "none"}).text
 
 
 def test_the_rail_leads_here(ada, signed_in):

@@ -92,7 +92,7 @@ def test_an_admin_onboards_a_team_and_the_predicted_evictions_happen(walk, produ
     assert ada.field("quota_0_nominal").input_value() == "4"
     assert not evicted(product)  # a preview is no edit
 
-    ada.type(reason=REASON)
+    ada.type(reason=REASON, confirm="cq-vision")
     ada.press("Apply change")
     ada.reads("cq-vision is saved.")
     vera.headline("detect runs", soon=True)  # by itself: the page was not loaded again
@@ -247,6 +247,7 @@ def test_a_quota_is_edited_without_a_mouse(walk):
     ada.tab_to("[name=quota-0-nominal]")
     keys.press("Control+a")
     keys.type("many")
+    ada.page.wait_for_selector("[data-preview-place] >> text=many is not an amount")  # as typed
     ada.tab_to("[name=reason]")
     keys.type("Maps begins")
     ada.tab_to("button[name=check]")

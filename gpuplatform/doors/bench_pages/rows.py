@@ -18,9 +18,13 @@ from queues.models import (
     ResourceFlavor,
     Team,
 )
+from scheduling.engine import codec
+from scheduling.engine.decay import Decayed
+from scheduling.engine.snapshot import Memory
 from scheduling.models import (
     Admission,
     CapacityInterval,
+    Cycle,
     Node,
     Placement,
     PodSet,
@@ -56,6 +60,7 @@ def write(size: Size, now: datetime) -> None:
     _save_work(alive)
     _hold(alive, nodes, now)
     _history(size, queues, now)
+    _last_cycle(queues, now)
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")  # as autovacuum would have
@@ -222,6 +227,14 @@ def _hold(rows: list[Workload], nodes: list[Node], now: datetime) -> None:
         ),
         batch_size=BATCH,
     )
+
+
+def _last_cycle(queues: list[ClusterQueue], now: datetime) -> None:
+    """Let the worker have decided a moment ago: it notes what queues used of late."""
+    at = now.timestamp()
+    history = {row.name: Decayed(float(number), 0.0, at) for number, row in enumerate(queues)}
+    memory = codec.encode_memory(Memory(history=history))
+    Cycle.objects.create(at=now, fence=1, holder="bench", memory=memory)
 
 
 def _history(size: Size, queues: list[ClusterQueue], now: datetime) -> None:
