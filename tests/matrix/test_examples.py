@@ -45,6 +45,7 @@ REFUSED = {
     "litellm_limits_push": 404,
     "periods_acknowledge": 422,
     "periods_step": 422,
+    "periods_take_back": 404,
 }
 
 
