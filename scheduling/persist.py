@@ -1,34 +1,25 @@
 """Many rows in few statements: COPY and unnest on PostgreSQL, prepared statements elsewhere.
 
-The one module that speaks PostgreSQL's own language. Every function writes inside the caller's
-transaction; values are as a model's attributes hold them, JSON as plain Python.
+The one module that speaks PostgreSQL's own language; :mod:`scheduling.cells` has its spelling.
+Every function writes inside the caller's transaction; values are as a model's attributes hold them, JSON as plain Python.
 Source: ``performance.md`` 6.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
-from typing import Any, TypeVar
-from uuid import UUID
+from typing import Any
 
-import msgspec
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 from django.db.models.lookups import In
-from django.utils.timezone import make_naive
 from psycopg.types.datetime import TimestamptzLoader
+
+from scheduling.cells import adapted, adapted_cells, as_json, copied_cells, element_cells
 
 BATCH = 200  # rows per statement elsewhere: SQLite bounds the parameters of one
 FETCHED = 2_000  # rows that are made of an answer at a time
 Model = type[models.Model]
 Row = Sequence[Any]
-T = TypeVar("T")
-_PLAIN = (models.CharField, models.TextField, models.IntegerField)  # values as they are
-_EMPTY: dict[type, str] = {dict: "{}", list: "[]"}
-_COPIED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-_SPECIAL = re.compile(r"[\\\t\n\r]")
-_encoder = msgspec.json.Encoder()  # the library's own takes ten times as long
 
 
 def new_ids(model: Model, count: int) -> list[int]:
@@ -128,7 +119,7 @@ class TellsOf(models.Lookup):
     def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, Any]:
         """Return the condition on the binary form."""
         column, parameters = self.process_lhs(compiler, connection)
-        text = _encoder.encode([{"code": self.rhs}]).decode()
+        text = as_json([{"code": self.rhs}])
         return f"{column} @> %s::jsonb", [*parameters, text]
 
 
@@ -161,7 +152,7 @@ def insert(model: Model, columns: Sequence[str], rows: Collection[Row]) -> None:
     others = [field for field in _concrete(model) if field not in named]
     table = _quoted(model._meta.db_table)  # noqa: SLF001
     names = ", ".join(_quoted(field.column) for field in (*named, *others))
-    cells = _cells if connection.vendor == "postgresql" else _adapted_cells
+    cells = copied_cells if connection.vendor == "postgresql" else adapted_cells
     turned = zip(*rows, strict=True)
     given = [cells(field, column) for field, column in zip(named, turned, strict=True)]
     given += [cells(field, (field.get_default(),)) * len(rows) for field in others]
@@ -249,7 +240,7 @@ def among(
         yield rows.extra(where=[f"{column} = ANY(%s)"], params=[list(keys)])  # noqa: S610
         return
     among_them = f"{column} IN (SELECT value FROM json_each(%s))"  # noqa: S608
-    told = _as_json([_adapted(field, key) for key in keys])
+    told = as_json([adapted(field, key) for key in keys])
     yield rows.extra(where=[among_them], params=[told])  # noqa: S610
 
 
@@ -290,8 +281,8 @@ def _update_each(
             sql,
             [
                 [
-                    *(_adapted(f, value) for f, value in zip(fields, row[width:], strict=True)),
-                    _adapted(key, row[0]),
+                    *(adapted(f, value) for f, value in zip(fields, row[width:], strict=True)),
+                    adapted(key, row[0]),
                 ]
                 for row in rows
                 if row[0] in same
@@ -314,18 +305,6 @@ def _quoted(name: str) -> str:
     return connection.ops.quote_name(name)
 
 
-def _as_json(value: Any) -> str | None:
-    """Return a value as JSON; most are empty."""
-    if value is None:
-        return None
-    empty = None if value else _EMPTY.get(type(value))
-    return empty or _encoder.encode(value).decode()
-
-
-def _adapted(field: Any, value: Any) -> Any:
-    return field.get_db_prep_save(value, connection)
-
-
 class _Given:
     """The values of one column of an UPDATE: one for all rows, or a ``source`` of them."""
 
@@ -346,69 +325,10 @@ class _Given:
 
     def as_array(self) -> str:
         """Return the values as the text of a PostgreSQL array, which is sent as one."""
-        return "{" + ",".join(_texts(self.cells, _element, is_json=self.is_json)) + "}"
+        return "{" + ",".join(element_cells(self.cells, is_json=self.is_json)) + "}"
 
 
 def _scalars(given: Iterable[_Given]) -> list[Any]:
     """Return the values that are the same for all rows."""
     cells = ((one, one.cells[0]) for one in given if not one.source)
-    return [_as_json(cell) if one.is_json else cell for one, cell in cells]
-
-
-def _cells(field: Any, cells: Sequence[Any]) -> list[str]:
-    """Return the values of a column as COPY reads them."""
-    return _texts(cells, _copied, is_json=isinstance(field, models.JSONField))
-
-
-def _adapted_cells(field: Any, cells: Sequence[Any]) -> list[Any]:
-    """Return the values of a column as other databases take them."""
-    if isinstance(field, _PLAIN) and set(map(type, cells)) <= {str, int}:
-        return list(cells)
-    if isinstance(field, models.DateTimeField) and set(map(type, cells)) == {datetime}:
-        return [
-            str(make_naive(cell, connection.timezone)) for cell in cells
-        ]  # as the framework does in the end
-    is_json = isinstance(field, models.JSONField)
-    return _each_once(cells, lambda cell: _adapted(field, cell), by_identity=is_json)
-
-
-def _texts(cells: Sequence[Any], text: Callable[[Any], str], *, is_json: bool) -> list[str]:
-    """Return the values of a column as texts; each that comes again is worded once."""
-    if is_json:
-        return _each_once(cells, lambda cell: text(_as_json(cell)), by_identity=True)
-    kinds = set(map(type, cells))
-    if kinds == {UUID}:  # keys, which hardly ever come again
-        return [cell.hex for cell in cells]
-    if kinds == {int}:
-        return list(map(str, cells))
-    return _each_once(cells, text)
-
-
-def _each_once(
-    cells: Sequence[Any], turn: Callable[[Any], T], *, by_identity: bool = False
-) -> list[T]:
-    """Return what becomes of each value; one that comes again is turned once."""
-    if by_identity:  # of objects that are alive, so that no number comes twice
-        known: dict[Any, T] = {}
-        for cell in cells:
-            if id(cell) not in known:
-                known[id(cell)] = turn(cell)
-        return [known[id(cell)] for cell in cells]
-    known = {cell: turn(cell) for cell in set(cells)}
-    return [known[cell] for cell in cells]
-
-
-def _copied(value: Any) -> str:
-    if value is None:
-        return "\\N"
-    text = str(value)
-    return text.translate(_COPIED) if _SPECIAL.search(text) else text
-
-
-def _element(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, int):  # true and false are numbers to Python alone
-        return str(value).lower()
-    text = str(value).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"'
+    return [as_json(cell) if one.is_json else cell for one, cell in cells]
