@@ -1,7 +1,8 @@
 """Many rows in few statements: COPY and unnest on PostgreSQL, prepared statements elsewhere.
 
 The one module that speaks PostgreSQL's own language; :mod:`scheduling.cells` has its spelling.
-Every function writes inside the caller's transaction; values are as a model's attributes hold them, JSON as plain Python.
+Every function writes inside the caller's transaction; values are as a model's attributes hold
+them, JSON as plain Python.
 Source: ``performance.md`` 6.
 """
 
