@@ -228,14 +228,6 @@ def stale_periods() -> QuerySet[BillingPeriod]:
     return BillingPeriod.objects.filter(staleness()).order_by("name")
 
 
-def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
-    """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
-    if end is not None:
-        touched = touched.filter(starts_at__lt=end)
-    return touched.order_by("name")
-
-
 def known_flavors() -> list[str]:
     """Return the flavors that exist, and those that GPUs were metered under, by name."""
     names = set(ResourceFlavor.objects.values_list("name", flat=True))

@@ -1,16 +1,17 @@
 """What a change of prices or mappings does to drafts: they are out of date, and made anew."""
 
 import logging
+from collections.abc import Collection
 from datetime import datetime
 from functools import partial
 from typing import cast
 
 from celery import current_app
 from django.db import transaction
-from django.db.models import F, Max
+from django.db.models import F, Max, QuerySet
 
-from finops.loader import open_periods_touched
 from finops.models import BillingPeriod
+from finops.models.bills import DRAFTED, PeriodStatus
 from gpuplatform.common import clock
 from gpuplatform.common.models import Lease
 
@@ -30,16 +31,27 @@ def hold_guard(name: str) -> None:
     Lease.objects.filter(name=name).update(fence=F("fence") + 1)
 
 
+def open_periods_touched(
+    start: datetime, end: datetime | None, statuses: Collection[str] = DRAFTED
+) -> QuerySet[BillingPeriod]:
+    """Return the months that have a part in ``[start, end)``, oldest first; the open ones."""
+    touched = BillingPeriod.objects.filter(status__in=statuses, ends_at__gt=start)
+    if end is not None:
+        touched = touched.filter(starts_at__lt=end)
+    return touched.order_by("name")
+
+
 def outdate_drafts(start: datetime, end: datetime | None, *, ask: bool = True) -> None:
     """Call the drafts of every open month in ``[start, end)`` out of date; ask for new ones.
 
     In the transaction of the change: a rebuild that runs at the same time holds the same row, so
     it either sees the change or is undone here. A lost message costs one beat; without ``ask``
-    the caller makes them anew.
+    the caller makes them anew. A reviewed month is not made anew: it keeps what was reviewed, and
+    its board says that it is out of date.
     """
     if start > clock.now():
         return  # nothing that is billed so far
-    touched = open_periods_touched(start, end)
+    touched = open_periods_touched(start, end, (*DRAFTED, PeriodStatus.REVIEWED.value))
     months = list(touched.values_list("name", flat=True))
     touched.order_by().update(rebuilt_at=None)
     if ask:

@@ -7,10 +7,11 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from finops.loader import known_flavors, open_periods_touched
+from finops.loader import known_flavors
 from finops.metered_facts import gpu_rows
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
+from finops.outdating import open_periods_touched
 from finops.specs import EVERY_FLAVOR
 from gpuplatform.common.money import rounded
 from gpuplatform.common.periods import Month, month_at
