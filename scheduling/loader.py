@@ -10,6 +10,7 @@ from django.db.models import Max
 from gpuplatform.common import clock, leases
 from gpuplatform.common.models import Change
 from queues.models import ResourceFlavor
+from scheduling import checks
 from scheduling import models as rows
 from scheduling.engine import codec
 from scheduling.engine.snapshot import Memory, Snapshot
@@ -84,6 +85,8 @@ def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
     last_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
     last_cycle = rows.Cycle.objects.order_by("-id").only("at", "memory").first()
     doors = load_doors()
+    if waiting:
+        doors = replace(doors, refusals=checks.refusals(doors.cluster_queues, now))
     node_rows = {row.name: row for row in rows.Node.objects.all()}
     platform = _platform(now, doors, node_rows)
     if waiting:

@@ -14,6 +14,7 @@ from finops.allocation.facts import IdlePolicy, Period, instant
 from finops.allocation.money import round_half_up
 from finops.allocation.places import Account
 from finops.budget_judging import Forecast, forecast, level_of
+from finops.budgets.check import BudgetCheck, is_gone
 from finops.budgets.windows import window_at
 from finops.loader import load_window, policy_of
 from finops.models import BillingPeriod, Budget, BudgetState
@@ -22,6 +23,7 @@ from finops.selectors.forecasts import days_of_accounts
 from finops.sources.windows import Window
 from finops.words import USE_KINDS
 from gpuplatform.common import clock
+from scheduling.checks import tell
 
 NOTHING = Decimal(0)
 PLACES = 6
@@ -105,6 +107,7 @@ def _measure(
     known = days.get(budget.subject, {}) if is_money_of_team else {}
     seen = forecast(spent, (window.start, window.end), now, known)
     with transaction.atomic():
+        before = BudgetState.objects.filter(budget=budget).select_related("budget").first()
         state, _made = BudgetState.objects.update_or_create(
             budget=budget,
             defaults={
@@ -116,6 +119,9 @@ def _measure(
                 "measured_at": now,
             },
         )
+        was_gone = before is not None and is_gone(before, now)
+        if budget.is_hard and was_gone != is_gone(state, now):
+            tell(BudgetCheck.name, now)
     return state
 
 

@@ -70,7 +70,7 @@ def test_work_of_a_team_whose_hard_budget_is_gone_does_not_start(fin, limit, is_
     assert said[ia.pk].state.value.lower() == "ready"
     if verdict == "retry":
         assert said[datos.pk].message == (
-            "Budget june is gone: 1512.00 of 1512.00. It is tried again when the next window "
+            "Budget june is gone: 1512 of 1512 EUR. It is tried again when the next window "
             "begins, at 2026-07-01 00:00 UTC, or as soon as the budget is raised."
         )
         assert said[datos.pk].retry_after_s == (rows.JULY - LATE).total_seconds()
