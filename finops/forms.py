@@ -169,7 +169,8 @@ class TokenCostForm(forms.Form):
 
 
 class IdlePolicyForm(forms.Form):
-    """Who pays for idle GPUs of a month."""
+    """Who pays for idle GPUs of a month; ``seen`` is the version of its rules on the page."""
 
     idle_policy = forms.ChoiceField(label=_("Idle policy"), choices=IdlePolicy.choices)
     reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)
+    seen = forms.IntegerField(widget=forms.HiddenInput)
