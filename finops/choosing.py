@@ -5,7 +5,7 @@ months, are frozen with a closed one, and are chosen here alone.
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import get_args
 
 from django.db import transaction
@@ -16,7 +16,7 @@ from finops.allocation import facts
 from finops.models import BillingPeriod
 from finops.models.bills import DRAFTED, UsageSource
 from gpuplatform.common import audit, clock
-from gpuplatform.common.money import digits
+from gpuplatform.common.money import digits, parse_decimal
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import User
 
@@ -136,7 +136,6 @@ def _tidy(key: str, value: str) -> str:
 
 def _number(text: str) -> Decimal | None:
     try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
+        return parse_decimal(text)
+    except ValueError:
         return None
-    return number if number.is_finite() else None
