@@ -148,8 +148,8 @@ def column_of(kind: str) -> str:
         return "borrowed"
     if kind in USE_KINDS:
         return "own"
-    if kind in IDLE_KINDS:
-        return "idle"
+    if kind in IDLE_KINDS or kind == "loan_income":
+        return "idle"  # what lenders pay of their idle quota and get back from borrowers is none
     if kind in TOKEN_KINDS:
         return "tokens"
     return "adjustments" if kind == "adjustment" else "other"

@@ -132,7 +132,7 @@ def _choose_policy(request: HttpRequest, actor: Actor, view: bills.MonthView) ->
         except Rejected as refusal:
             add_problems(form, refusal.problems)
             # What is shown beside the refusal are the rules as they stand: they are seen now.
-            form.data = {**form.data.dict(), "seen": str(view.period.policy_version)}
+            form.data = {**request.POST.dict(), "seen": str(view.period.policy_version)}
         else:
             messages.success(request, _what_changed(actor, view))
             return redirect("bills-month", view.period.name)

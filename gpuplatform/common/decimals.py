@@ -17,7 +17,7 @@ from gpuplatform.common.money import is_plain
 class AmountField(forms.DecimalField):
     """A decimal in a form."""
 
-    def to_python(self, value: Any) -> Decimal | None:
+    def to_python(self, value: Any) -> Any:
         """Return the number, None for nothing.
 
         Raises:

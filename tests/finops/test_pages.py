@@ -57,6 +57,14 @@ def csv_rows(response):
     return list(csv.DictReader(io.StringIO(response.content.decode())))
 
 
+# ---- what a month's idle is --------------------------------------------------------------------
+@pytest.mark.parametrize("policy", ["separate", "proportional", "owner", "owner_net", "even"])
+def test_idle_money_of_a_month_is_its_idle_hours_at_their_price(june, fin, signed_in, policy):
+    billing.choose_idle_policy("2026-06", policy, None)
+    figures = signed_in(fin).get(MONTH).context["view"].figures
+    assert (figures.idle, figures.idle_gpu_hours) == (Decimal("1.40") * 1116, 1116)
+
+
 # ---- one selector, three readers ---------------------------------------------------------------
 @pytest.mark.parametrize("policy", ["separate", "proportional", "owner", "owner_net", "even"])
 def test_page_file_and_answer_show_the_same_figures(june, lea, signed_in, token_of, policy):
