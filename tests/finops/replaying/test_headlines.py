@@ -5,6 +5,8 @@ import pytest
 from finops.models import QuotaReplay
 from finops.replay_charts import sentence
 
+REST = "the rest would have waited"
+
 
 def replay(before, after, never=(0, 0)):
     sides = {"before": (before, never[0]), "after": (after, never[1])}
@@ -22,11 +24,11 @@ def replay(before, after, never=(0, 0)):
         (replay(3600, 3600), "Work would have waited 1 h 0 min on average either way"),
         (
             replay(3600, 7200, (0, 28)),
-            "Of the work 28 could never start, not 0; the rest would have waited 2 h 0 min on average",
+            f"Of the work 28 could never start, not 0; {REST} 2 h 0 min on average",
         ),
         (
             replay(3600, 3600, (3, 0)),
-            "Of the work 0 could never start, not 3; the rest would have waited 1 h 0 min on average",
+            f"Of the work 0 could never start, not 3; {REST} 1 h 0 min on average",
         ),
     ],
 )
