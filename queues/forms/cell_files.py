@@ -130,7 +130,7 @@ def _refused(code: str, numbers: Mapping[str, str | int]) -> Rejected:
 def _cell(line: int, row: Mapping[str, str | None], problems: list[Problem]) -> CellSpec:
     if lacking := [name for name, cell in row.items() if cell is None]:
         # A limit that is left out would be no limit.
-        words = gettext("This line is shorter than the head: {names} is missing.")
+        words = gettext("This line is shorter than the head; it lacks: {names}.")
         said = words.format(names=", ".join(lacking))
         problems.append(Problem(f"line {line}", "REQUIRED", said))
         return CellSpec("", "", "", 0, None, None)
