@@ -19,6 +19,7 @@ from finops.selectors import bills, prices
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
+from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.paging import CheckedView, chosen
 from queues.access import HasScope, actor_of, demand_visible, insist
 
@@ -28,7 +29,7 @@ class PriceSerializer(serializers.Serializer[Price]):
 
     unit = serializers.ChoiceField(choices=PriceUnit.choices)
     subject = serializers.CharField(max_length=253)
-    amount = serializers.DecimalField(max_digits=18, decimal_places=8, min_value=0)
+    amount = AmountInput(max_digits=18, decimal_places=8, min_value=0)
     currency = serializers.CharField(max_length=3, default=lambda: settings.CURRENCY)
     valid_from = InstantInput(required=False, allow_null=True)
     valid_to = InstantInput(required=False, allow_null=True)

@@ -27,7 +27,7 @@ from finops.words import KINDS
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
 from gpuplatform.common.periods import Month, month, month_at, month_before, months_between
-from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.problems import Problem, Rejected, Stale
 from queues.models import Team, User
 
 CENTRAL = ""
@@ -95,11 +95,14 @@ def rebuild_months(names: Iterable[str], now: datetime | None = None) -> list[Bi
 
 
 def choose_idle_policy(
-    name: str, policy: str, actor: User | None, reason: str = ""
+    name: str, policy: str, actor: User | None, reason: str = "", if_version: int | None = None
 ) -> BillingPeriod:
     """Set who pays idle GPUs in one open month, and rebuild its bills in the same transaction.
 
+    ``if_version`` is that of the month's rules that was seen; None takes any.
+
     Raises:
+        Stale: the rules are not of the version that was seen; nothing was changed.
         Rejected: an unknown policy, one that does not go with whose hours are billed, or a month
             that is not open.
     """
@@ -109,12 +112,16 @@ def choose_idle_policy(
     now = clock.now()
     with transaction.atomic():
         period = _ensure_period(_month(name, now))
+        if if_version not in (None, period.policy_version):
+            raise stale_rules(period)
         before = period.idle_policy
         refuse_together(policy, period.usage_source)
         if policy != before:
-            BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED).update(
-                idle_policy=policy
-            )
+            open_one = BillingPeriod.objects.filter(pk=period.pk, status__in=DRAFTED)
+            seen = open_one.filter(policy_version=period.policy_version)
+            grown = {"policy_version": period.policy_version + 1}
+            if not seen.update(idle_policy=policy, **grown) and open_one.exists():
+                raise stale_rules(period)
             subject = ("BillingPeriod", name)
             audit.record(
                 actor,
@@ -125,6 +132,12 @@ def choose_idle_policy(
                 reason=reason,
             )
         return rebuild_draft(name, now=now)
+
+
+def stale_rules(period: BillingPeriod) -> Stale:
+    """Return the refusal of a change to rules that are not those that were seen."""
+    words = _("Somebody has changed the rules of {month} since they were seen.")
+    return Stale([Problem("version", "stale", words.format(month=period.name))])
 
 
 def refuse_together(idle_policy: str, usage_source: str) -> None:

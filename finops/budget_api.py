@@ -19,6 +19,7 @@ from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
 from finops.selectors.bills import may_see_bills
 from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
 from gpuplatform.common.days import DayInput
+from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
@@ -36,7 +37,7 @@ class BudgetSerializer(serializers.Serializer[Budget]):
     scope = serializers.ChoiceField(choices=BudgetScope.choices)
     subject = serializers.CharField(max_length=255)
     measure = serializers.ChoiceField(choices=BudgetMeasure.choices)
-    limit = serializers.DecimalField(max_digits=20, decimal_places=6, min_value=0)
+    limit = AmountInput(max_digits=20, decimal_places=6, min_value=0)
     duration = serializers.CharField(max_length=16, default="1mo")
     is_hard = TruthField(default=False)
     thresholds = serializers.ListField(

@@ -9,6 +9,7 @@ from finops.budgets.saving import BudgetSpec
 from finops.forms import REASON_LENGTH
 from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
+from gpuplatform.common.decimals import AmountField
 from queues.models import Team
 
 
@@ -35,7 +36,7 @@ class BudgetForm(forms.Form):
         help_text=_("Alias of the key, model group, or tag: of a budget that is not a team's."),
     )
     measure = forms.ChoiceField(label=_("Counts"), choices=BudgetMeasure.choices, initial="money")
-    limit = forms.DecimalField(label=_("Limit"), min_value=0, max_digits=20, decimal_places=6)
+    limit = AmountField(label=_("Limit"), min_value=0, max_digits=20, decimal_places=6)
     duration = forms.CharField(
         label=_("Window"),
         max_length=16,

@@ -5,7 +5,7 @@ months, are frozen with a closed one, and are chosen here alone.
 """
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import get_args
 
 from django.db import transaction
@@ -16,8 +16,8 @@ from finops.allocation import facts
 from finops.models import BillingPeriod
 from finops.models.bills import DRAFTED, UsageSource
 from gpuplatform.common import audit, clock
-from gpuplatform.common.money import digits
-from gpuplatform.common.problems import Problem, Rejected, Stale
+from gpuplatform.common.money import digits, parse_decimal
+from gpuplatform.common.problems import Problem, Rejected
 from queues.models import User
 
 WORDS: Mapping[str, tuple[str, ...]] = {
@@ -75,7 +75,7 @@ def choose(
     with transaction.atomic():
         period = billing.open_month(name, now)
         if if_version not in (None, period.policy_version):
-            raise _stale(period)
+            raise billing.stale_rules(period)
         before = choices_of(period)
         after = before | {key: _tidy(key, value) for key, value in wanted.items()}
         if after != before:
@@ -126,12 +126,7 @@ def _write(period: BillingPeriod, after: Mapping[str, str]) -> None:
     if not rows.filter(policy_version=period.policy_version).update(
         policy=differ, **columns, **grown
     ):
-        raise _stale(period)
-
-
-def _stale(period: BillingPeriod) -> Stale:
-    words = _("Somebody has changed the rules of {month} since they were seen.")
-    return Stale([Problem("version", "stale", words.format(month=period.name))])
+        raise billing.stale_rules(period)
 
 
 def _tidy(key: str, value: str) -> str:
@@ -141,7 +136,6 @@ def _tidy(key: str, value: str) -> str:
 
 def _number(text: str) -> Decimal | None:
     try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
+        return parse_decimal(text)
+    except ValueError:
         return None
-    return number if number.is_finite() else None

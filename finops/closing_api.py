@@ -17,6 +17,7 @@ from finops.models import BillingPeriod
 from finops.selectors.board import Board, close_board
 from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
+from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import Actor, HasScope, actor_of, demand_visible, insist
@@ -56,7 +57,7 @@ class AdjustmentSerializer(Known):
     """A line by hand; team "" is the central account."""
 
     team = serializers.CharField(max_length=63, allow_blank=True, default="")
-    amount = serializers.DecimalField(max_digits=14, decimal_places=2)
+    amount = AmountInput(max_digits=14, decimal_places=2)
     original = serializers.CharField(max_length=7, allow_blank=True, default="")
     original_line = serializers.CharField(max_length=255, allow_blank=True, default="")
     reason = serializers.CharField(max_length=500)

@@ -4,6 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from finops.forms import REASON_LENGTH
+from gpuplatform.common.decimals import AmountField
 
 
 class StepForm(forms.Form):
@@ -30,7 +31,7 @@ class AdjustForm(forms.Form):
         required=False,
         help_text=_("Empty is the central account."),
     )
-    amount = forms.DecimalField(label=_("Amount"), max_digits=14, decimal_places=2)
+    amount = AmountField(label=_("Amount"), max_digits=14, decimal_places=2)
     original = forms.CharField(
         label=_("Closed month"), max_length=7, required=False, help_text=_("For example 2026-06.")
     )

@@ -15,6 +15,7 @@ from finops.models.prices import PriceUnit
 from finops.selectors.prices import flavor_names
 from finops.specs import EVERY_FLAVOR, PriceSpec
 from gpuplatform.common.days import InstantField
+from gpuplatform.common.decimals import AmountField
 
 REASON_LENGTH = 500
 
@@ -42,7 +43,7 @@ class PriceForm(forms.Form):
         max_length=253,
         help_text=_("A price for every flavor holds where a flavor has none of its own."),
     )
-    amount = forms.DecimalField(
+    amount = AmountField(
         label=_("Price of a GPU-hour"), max_digits=18, decimal_places=8, min_value=0
     )
     valid_from = InstantField(
@@ -93,24 +94,22 @@ class PriceEndForm(forms.Form):
 class NodeCostForm(forms.Form):
     """What a node costs to own and run; the defaults are the node of the articles."""
 
-    purchase_price = forms.DecimalField(label=_("Purchase price"), min_value=0, max_digits=14)
-    years = forms.DecimalField(label=_("Written off over, years"), max_digits=6)
-    availability = forms.DecimalField(
+    purchase_price = AmountField(label=_("Purchase price"), min_value=0, max_digits=14)
+    years = AmountField(label=_("Written off over, years"), max_digits=6)
+    availability = AmountField(
         label=_("Availability"),
         max_digits=6,
         help_text=_("Part of the time it can be sold: 0.9 is 90 %."),
     )
     gpus = forms.IntegerField(label=_("GPUs"), min_value=1, max_value=1024)
-    watts_per_gpu = forms.DecimalField(label=_("Watts per GPU"), min_value=0, max_digits=8)
-    pue = forms.DecimalField(
+    watts_per_gpu = AmountField(label=_("Watts per GPU"), min_value=0, max_digits=8)
+    pue = AmountField(
         label=_("PUE"), max_digits=6, help_text=_("Power of the site over power of the machines.")
     )
-    kwh_price = forms.DecimalField(label=_("Price of a kWh"), min_value=0, max_digits=10)
-    operations_per_hour = forms.DecimalField(
-        label=_("Operations per hour"), min_value=0, max_digits=12
-    )
+    kwh_price = AmountField(label=_("Price of a kWh"), min_value=0, max_digits=10)
+    operations_per_hour = AmountField(label=_("Operations per hour"), min_value=0, max_digits=12)
     flavor = forms.CharField(label=_("Compare with the price of"), max_length=253)
-    tokens_per_second = forms.DecimalField(
+    tokens_per_second = AmountField(
         label=_("Tokens per second"), min_value=1, max_digits=10, required=False
     )
 
@@ -160,16 +159,17 @@ class NodeCostForm(forms.Form):
 class TokenCostForm(forms.Form):
     """What a million tokens cost on a node that is busy all the time."""
 
-    node_hour = forms.DecimalField(
+    node_hour = AmountField(
         label=_("Cost of the deployment's GPUs per hour"), min_value=0, max_digits=14
     )
-    tokens_per_second = forms.DecimalField(
+    tokens_per_second = AmountField(
         label=_("Tokens per second at full load"), min_value=1, max_digits=10
     )
 
 
 class IdlePolicyForm(forms.Form):
-    """Who pays for idle GPUs of a month."""
+    """Who pays for idle GPUs of a month; ``seen`` is the version of its rules on the page."""
 
     idle_policy = forms.ChoiceField(label=_("Idle policy"), choices=IdlePolicy.choices)
     reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)
+    seen = forms.IntegerField(widget=forms.HiddenInput)

@@ -16,6 +16,7 @@ from finops.selectors import mappings
 from finops.specs import MappingSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
+from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView, chosen
 from gpuplatform.common.rest_shapes import ROWS
@@ -32,10 +33,8 @@ class MappingSerializer(serializers.Serializer[MappingSpec]):
     key = serializers.CharField(max_length=317, allow_blank=True, default="")
     mode = serializers.ChoiceField(choices=BillingMode.choices, allow_blank=True, default="")
     namespace = serializers.CharField(max_length=253, allow_blank=True, default="")
-    tokens_per_second = serializers.DecimalField(
-        max_digits=14, decimal_places=4, allow_null=True, default=None
-    )
-    gpus = serializers.DecimalField(max_digits=10, decimal_places=4, allow_null=True, default=None)
+    tokens_per_second = AmountInput(max_digits=14, decimal_places=4, allow_null=True, default=None)
+    gpus = AmountInput(max_digits=10, decimal_places=4, allow_null=True, default=None)
     valid_from = InstantInput(required=False, allow_null=True, default=None)
     valid_to = InstantInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")

@@ -17,6 +17,7 @@ from finops.models.mappings import BillingMode, MappingKind
 from finops.specs import MappingSpec
 from gpuplatform.common.csvs import BadCsvError, csv_rows
 from gpuplatform.common.days import InstantField
+from gpuplatform.common.decimals import AmountField
 from gpuplatform.common.periods import is_day
 from gpuplatform.common.problems import Problem, Rejected
 from queues.models import Team
@@ -54,14 +55,14 @@ class MappingForm(forms.Form):
     namespace = forms.CharField(
         label=_("Namespace that serves it"), max_length=253, required=False
     )
-    tokens_per_second = forms.DecimalField(
+    tokens_per_second = AmountField(
         label=_("Tokens per second at full load"),
         required=False,
         max_digits=14,
         decimal_places=4,
         help_text=_("Of the whole deployment, as a benchmark measured it."),
     )
-    gpus = forms.DecimalField(
+    gpus = AmountField(
         label=_("GPUs of the deployment"), required=False, max_digits=10, decimal_places=4
     )
     cluster = forms.CharField(

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import F, Max
 
 from finops.models import BillingPeriod
+from finops.models.bills import DRAFTED, PeriodStatus
 from finops.staleness import open_periods_touched
 from gpuplatform.common import clock
 from gpuplatform.common.models import Lease
@@ -35,11 +36,12 @@ def outdate_drafts(start: datetime, end: datetime | None, *, ask: bool = True) -
 
     In the transaction of the change: a rebuild that runs at the same time holds the same row, so
     it either sees the change or is undone here. A lost message costs one beat; without ``ask``
-    the caller makes them anew.
+    the caller makes them anew. A reviewed month is not made anew: it keeps what was reviewed, and
+    its board says that it is out of date.
     """
     if start > clock.now():
         return  # nothing that is billed so far
-    touched = open_periods_touched(start, end)
+    touched = open_periods_touched(start, end, (*DRAFTED, PeriodStatus.REVIEWED.value))
     months = list(touched.values_list("name", flat=True))
     touched.order_by().update(rebuilt_at=None)
     if ask:

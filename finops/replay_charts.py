@@ -41,6 +41,15 @@ def sentence(row: QuotaReplay) -> str:
         words = _("Work would have waited {after} on average, not {before}")
         if abs(after - before) < 1:
             words = _("Work would have waited {after} on average either way")
+        never, never_before = (
+            by_locale(f"{row.result[side]['unfinished']:,}") for side in ("after", "before")
+        )
+        if never != never_before:  # means of other work compare nothing
+            words = _(
+                "Of the work {never} could never start, not {never_before}; the rest would have "
+                "waited {mean} on average"
+            )
+            return words.format(never=never, never_before=never_before, mean=duration(after))
         return words.format(after=duration(after), before=duration(before))
     return {
         "waiting": _("This replay waits for its turn"),

@@ -14,6 +14,7 @@ from finops import shared_costs
 from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from gpuplatform.common.days import InstantInput
+from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible, insist
@@ -24,13 +25,11 @@ class SharedCostSerializer(serializers.Serializer[SharedCost]):
     """The shape of a shared cost; what it may be stands in ``finops.shared_costs``."""
 
     method = serializers.ChoiceField(choices=SharingMethod.choices)
-    amount = serializers.DecimalField(
-        max_digits=14, decimal_places=2, allow_null=True, default=None
-    )
+    amount = AmountInput(max_digits=14, decimal_places=2, allow_null=True, default=None)
     namespace = serializers.CharField(max_length=253, allow_blank=True, default="")
     cluster = serializers.CharField(max_length=253, allow_blank=True, default="")
     percentages = serializers.DictField(
-        child=serializers.DecimalField(max_digits=7, decimal_places=4), default=dict
+        child=AmountInput(max_digits=7, decimal_places=4), default=dict
     )
     valid_from = InstantInput(required=False, allow_null=True, default=None)
     valid_to = InstantInput(required=False, allow_null=True, default=None)

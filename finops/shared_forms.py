@@ -1,7 +1,7 @@
 """Forms of what all teams carry, and of the rules of a month; both only shape what is typed."""
 
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -14,6 +14,8 @@ from finops.forms import REASON_LENGTH
 from finops.models.shared_costs import SharingMethod
 from finops.shared_costs import SharedSpec
 from gpuplatform.common.days import InstantField
+from gpuplatform.common.decimals import AmountField
+from gpuplatform.common.money import parse_decimal
 
 
 class PartsField(forms.CharField):
@@ -40,8 +42,8 @@ class PartsField(forms.CharField):
 
 def _number(text: str) -> Decimal | None:
     try:
-        return Decimal(text)
-    except InvalidOperation:
+        return parse_decimal(text)
+    except ValueError:
         return None
 
 
@@ -53,7 +55,7 @@ class SharedCostForm(forms.Form):
         max_length=63,
         help_text=_("Lower-case letters, digits and dashes, like rent. Stands on every bill."),
     )
-    amount = forms.DecimalField(
+    amount = AmountField(
         label=_("Amount of a month"),
         max_digits=14,
         decimal_places=2,

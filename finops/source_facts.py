@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db.models import Q, TextField
@@ -281,13 +282,26 @@ def due_until(source: Source, now: datetime) -> datetime:
     return day_window(last_whole_day(now, source.time_zone), source.time_zone).end
 
 
+def _days_of(source: Source, start: int, end: int) -> int:
+    """Return how many of a source's own days have a part in a window.
+
+    In another time zone than the bills' they are one more than the days of the month.
+    """
+    if end <= start:
+        return 0
+    zone = ZoneInfo(source.time_zone)
+    first, last = (moment(at).astimezone(zone).date() for at in (start, end - 1))
+    return (last - first).days + 1
+
+
 def _said(source: Source, window: Period, days: Sequence[Coverage]) -> dict[str, Any]:
     """Return what a bill says about one source that it rests on."""
     start = max(window.start, first_instant(source))
     end = min(window.end, _asked_until(source, window, days))
-    expected = round(max(0, end - start) / (24 * 3_600_000_000))
     stored = [one.stored for one in days]
     there = len(stored) - stored.count(Stored.MISSING)
+    # The last day ends after the month where the source's midnight is a later one.
+    expected = max(_days_of(source, start, end), there)
     return {
         "name": source.name,
         "kind": source.kind,

@@ -1,5 +1,6 @@
 """Which drafts of open months are older than what touches them."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
@@ -50,9 +51,11 @@ def stale_periods() -> QuerySet[BillingPeriod]:
     return BillingPeriod.objects.filter(staleness()).order_by("name")
 
 
-def open_periods_touched(start: datetime, end: datetime | None) -> QuerySet[BillingPeriod]:
-    """Return the open months that have a part in ``[start, end)``, oldest first."""
-    touched = BillingPeriod.objects.filter(status__in=DRAFTED, ends_at__gt=start)
+def open_periods_touched(
+    start: datetime, end: datetime | None, statuses: Collection[str] = DRAFTED
+) -> QuerySet[BillingPeriod]:
+    """Return the months that have a part in ``[start, end)``, oldest first; the open ones."""
+    touched = BillingPeriod.objects.filter(status__in=statuses, ends_at__gt=start)
     if end is not None:
         touched = touched.filter(starts_at__lt=end)
     return touched.order_by("name")

@@ -119,6 +119,8 @@ WINDOWS: dict[str, str | Promise] = {
 }
 USE_KINDS = frozenset({"gpu_direct", "gpu_borrowed", "unmanaged", "gpu_preempted"})
 IDLE_KINDS = IDLE_TYPES
+# What lenders pay of their idle quota and get back from its borrowers is no idle.
+IDLE_COLUMN = IDLE_KINDS | {"loan_income"}
 # What stands for capacity that nobody used, was used beyond it, or was not measured.
 CAPACITY_KINDS = CAPACITY_TYPES
 # Of a line's ``unit``: what files call it, in the singular as prices are per unit.
@@ -148,7 +150,7 @@ def column_of(kind: str) -> str:
         return "borrowed"
     if kind in USE_KINDS:
         return "own"
-    if kind in IDLE_KINDS:
+    if kind in IDLE_COLUMN:
         return "idle"
     if kind in TOKEN_KINDS:
         return "tokens"

@@ -22,7 +22,14 @@ from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Problem, Rejected, Stale
 from queues.access import actor_of, require
 from queues.editors import CONFLICT, REFUSED, form_page
-from queues.forms.cell_files import COLUMNS, CellFile, CellFileForm, cell_rows, read_cells
+from queues.forms.cell_files import (
+    COLUMNS,
+    CellFile,
+    CellFileForm,
+    cell_rows,
+    of_lines,
+    read_cells,
+)
 from queues.forms.cells import MOST_ROWS, SeenRows, filled
 from queues.forms.edits import REASON_HELP, REASON_LENGTH
 from queues.forms.filling import FillForm, fill
@@ -129,7 +136,9 @@ def _take_file(request: HttpRequest, kept: Mapping[str, str]) -> HttpResponse:
         data = _differences(told)
     except Rejected as error:
         problems = [_line(one) for one in error.problems[:MOST_ROWS]]
-        return _show(request, SeenRows(()), kept, REFUSED, problems=problems)
+        rows = _cells(kept).filter(resource=GPU)
+        table, count = SeenRows(_specs(rows[:MOST_ROWS])), rows.count()
+        return _show(request, table, kept, REFUSED, problems=problems, left_out=count)
     if not data:
         messages.success(request, gettext("The file says what stands already."))
         return redirect("quotas-edit")
@@ -163,7 +172,10 @@ def _differences(told: CellFile) -> dict[str, str]:
     changed = [cell for cell in told.cells if stand.get(cell.place) != cell]
     misplaced = [cell for cell in told.cells if cell.place not in stand]
     if misplaced or len({one.place for one in told.cells}) < len(told.cells):
-        save_cells(told.cells, actor=None)  # refuses, and says which cells
+        try:
+            save_cells(told.cells, actor=None)  # refuses, and says which cells
+        except Rejected as error:
+            raise Rejected(of_lines(told, error.problems)) from error
     if len(changed) > MOST_ROWS:
         words = gettext("%(n)d cells differ; at most %(most)d are changed at once.")
         said = words % {"n": len(changed), "most": MOST_ROWS}

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 
+from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.fields import INT32_MAX
 from gpuplatform.common.quantities import format_quantity
@@ -106,7 +107,7 @@ class CohortSerializer(serializers.Serializer[Any]):
         max_length=253, allow_null=True
     )
     groups = ResourceGroupSerializer(many=True)
-    fair_weight = serializers.DecimalField(12, 6, default=Decimal(1), min_value=Decimal(0))
+    fair_weight = AmountInput(12, 6, default=Decimal(1), min_value=Decimal(0))
     fairness = serializers.ChoiceField(Fairness.choices, default=Fairness.NONE.value)
     reclaim_to = serializers.ChoiceField(ReclaimTo.choices, default=ReclaimTo.QUOTA.value)
     quota_source = serializers.ChoiceField(QuotaSource.choices, default=QuotaSource.DECLARED.value)
@@ -122,7 +123,7 @@ class ClusterQueueSerializer(serializers.Serializer[Any]):
         QueueingStrategy.choices, default=QueueingStrategy.BEST_EFFORT_FIFO.value
     )
     stop_policy = serializers.ChoiceField(StopPolicy.choices, default=StopPolicy.NONE.value)
-    fair_weight = serializers.DecimalField(12, 6, default=Decimal(1), min_value=Decimal(0))
+    fair_weight = AmountInput(12, 6, default=Decimal(1), min_value=Decimal(0))
     namespace_selector = serializers.DictField(allow_null=True)
     preemption = PreemptionSerializer(default=dict)
     reclaimable = serializers.BooleanField(default=True)

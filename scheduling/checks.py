@@ -21,6 +21,7 @@ from scheduling import lifecycle
 from scheduling.engine.terms import CheckVerdict, EvictionReason, Status
 from scheduling.holders import Holder
 from scheduling.models import Admission, AdmissionCheck, CheckState, Workload, WorkloadEvent
+from scheduling.routes import Refusal
 
 ALL_QUEUES = "*"
 MANUAL = "manual"
@@ -51,6 +52,9 @@ class CheckKind(Protocol):
     ) -> Mapping[UUID, Opinion]:
         """Return an opinion on each of these workloads; on whom none is given, it waits."""
 
+    def refused(self, now: datetime) -> Mapping[int, Refusal]:
+        """Return of which teams it would send all work back by now: known before room is made."""
+
 
 class Manual:
     """Approval by a person: no opinion of its own."""
@@ -64,6 +68,11 @@ class Manual:
     ) -> Mapping[UUID, Opinion]:
         """Return nothing: people answer."""
         del check, workloads, now
+        return {}
+
+    def refused(self, now: datetime) -> Mapping[int, Refusal]:
+        """Return nobody: what people will say is not known."""
+        del now
         return {}
 
 
@@ -97,6 +106,25 @@ class Required:
 def read_required() -> Required:
     """Read the checks, by name. 1 query."""
     return Required(tuple(AdmissionCheck.objects.all()))
+
+
+def refusals(queues: Iterable[str], now: datetime) -> dict[tuple[str, int], Refusal]:
+    """Return which teams' new work the checks of these queues keep out, the longest refusal.
+
+    Nobody is evicted for work that is sent back as soon as it has its quota. Reads the checks,
+    and what their kinds read where there are some.
+    """
+    checks = read_required().checks
+    known = {name: KINDS[name].refused(now) for name in {c.kind for c in checks} & KINDS.keys()}
+    found: dict[tuple[str, int], Refusal] = {}
+    for queue in queues if any(known.values()) else ():
+        for check in checks:
+            if queue in check.queues or ALL_QUEUES in check.queues:
+                for team, refusal in known.get(check.kind, {}).items():
+                    found[queue, team] = max(
+                        found.get((queue, team), refusal), refusal, key=lambda one: one.until
+                    )
+    return found
 
 
 # ---- what they say -----------------------------------------------------------------------------
@@ -225,7 +253,17 @@ def ask_again(kind: str, team_id: int, now: datetime) -> int:
         unchanged.update(requeue_at=now, version=F("version") + 1)
     if free:
         request_cycle(lifecycle.CHANGED, *(row.pk for row in free))
+    tell(kind, now)
     return len(free)
+
+
+def tell(kind: str, now: datetime) -> None:
+    """Have the cycle ask anew whom checks of this kind refuse beforehand (:func:`refusals`).
+
+    Whoever changes that calls this.
+    """
+    if AdmissionCheck.objects.filter(kind=kind).exists():
+        request_cycle(AdmissionCheck.__name__, kind, now.isoformat())
 
 
 def _sent_back_by(event: WorkloadEvent | None, names: Container[str]) -> bool:

@@ -20,6 +20,7 @@ from queues.models import (
     Team,
     TopologyLevel,
 )
+from scheduling import checks
 from scheduling import models as rows
 from scheduling.engine import codec
 from scheduling.engine.snapshot import Memory, Snapshot
@@ -98,6 +99,8 @@ def load(now: datetime | None = None, *, waiting: bool = True, past: PastUse = "
     last_change, last_cycle = _last_ones()
     tables = _read_tables()
     doors, node_rows = tables.doors, tables.nodes
+    if waiting:
+        doors = replace(doors, refusals=checks.refusals(doors.cluster_queues, now))
     platform = _platform(now, tables)
     if waiting:
         platform = replace(platform, shapes=recent(now))

@@ -14,13 +14,24 @@ from scheduling.engine.terms import BlockerCode, StopPolicy
 METADATA_NAME = "kubernetes.io/metadata.name"
 
 
+class Refusal(NamedTuple):
+    """What a check is known to say before any quota is reserved: the blocker, and until when."""
+
+    code: str
+    until: float
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Every queue by name, and the labels of every declared namespace."""
+    """Every queue by name, and the labels of every declared namespace.
+
+    ``refusals``: which teams' new work a check keeps out of which queue.
+    """
 
     local_queues: Mapping[tuple[str, str], LocalQueue]
     cluster_queues: Mapping[str, ClusterQueue]
     namespace_labels: Mapping[str, Mapping[str, str]]
+    refusals: Mapping[tuple[str, int], Refusal] = field(default_factory=dict)
     _ways: dict[tuple[str, str], "Way"] = field(default_factory=dict, repr=False, compare=False)
 
     def way(self, namespace: str, queue_name: str) -> "Way":
@@ -32,6 +43,18 @@ class Doors:
             known = Way(route, door, blocked(namespace, route, self))
             self._ways[namespace, queue_name] = known
         return known
+
+    def rests(
+        self, queue: str | None, team_id: int | None, requeue_at: float | None
+    ) -> tuple[str, float | None]:
+        """Return by which blocker new work is kept out, "" for none of its own, and until when.
+
+        ``requeue_at``: until when it rests anyway; what ends later is what is said.
+        """
+        refusal = self.refusals.get((queue or "", team_id or 0))
+        if refusal is None or refusal.until <= (requeue_at or 0):
+            return "", requeue_at
+        return refusal
 
     def ceiling(self, name: str, queue: str | None) -> str | None:
         """Return the queue ``name`` if it may bound work of ``queue``, else None.

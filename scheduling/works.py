@@ -293,8 +293,11 @@ def _workload(
         why = kept_out
     else:
         queue, why = "", ""
+    not_before = row.requeue_at.timestamp() if row.requeue_at else None
     if held is None and read_json(row.gates_text):
         why = BlockerCode.GATED.value
+    elif held is None and not why:
+        why, not_before = doors.rests(queue, row.team_id, not_before)
     shapes = tuple(role.shape for role in roles)
     rules = settings.RESOURCE_TRANSFORMATIONS
     pod_sets, least = pod_sets_of(shapes, row.min_member, row.role_minima_text, rules)
@@ -318,7 +321,7 @@ def _workload(
         stateless=row.stateless,
         checkpoint_interval_s=row.checkpoint_interval_s,
         min_member=least,
-        not_before=row.requeue_at.timestamp() if row.requeue_at else None,
+        not_before=not_before,
         mends=row.on_node_loss != REQUEUE,
     )
 

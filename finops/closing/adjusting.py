@@ -113,8 +113,12 @@ def _problems(
     if spec.original and original is None:
         sentence = _("{month} is not a closed month.").format(month=spec.original[:20])
         found.append(Problem("original", "not_found", sentence))
-    if spec.original_line and not (original and _has_line(original, spec.original_line)):
-        sentence = _("No closed bill has the line {line}; a line is named GPU-2026-000001#1.")
+    is_there = original is not None and _has_line(original, team, spec.original_line)
+    if spec.original_line and not is_there:
+        sentence = _(
+            "No closed bill of this account has the line {line}; a line is named "
+            "GPU-2026-000001#1."
+        )
         words = sentence.format(line=spec.original_line[:50])
         found.append(Problem("original_line", "not_found", words))
     if not spec.reason.strip():
@@ -122,20 +126,19 @@ def _problems(
     return found + _problems_of_amount(spec.amount)
 
 
-def _has_line(period: BillingPeriod, name: str) -> bool:
-    """Return whether a closed month has a line of this name, as :mod:`finops.closing.late` names.
+def _has_line(period: BillingPeriod, team: Team | None, name: str) -> bool:
+    """Return whether the account's closed bill has a line of this name.
 
-    Its bill by the number it was issued under, else by month and account.
+    It is named as :mod:`finops.closing.late` does: its bill by the number it was issued under,
+    else by month and account. None is the central account.
     """
     bill, _sign, number = name.rpartition("#")
-    lines = BillLine.objects.filter(bill__period=period, number=_number(number))
+    lines = BillLine.objects.filter(bill__period=period, bill__team=team, number=_number(number))
     issued = IssuedBill.objects.filter(period=period, number=bill).values("bill")
     month, _slash, account = bill.partition("/")
     if month != period.name:
         return lines.filter(bill__in=issued).exists()
-    if account == "central":
-        return lines.filter(bill__team=None).exists()
-    return lines.filter(bill__team__name=account).exists()
+    return account == (team.name if team else "central") and lines.exists()
 
 
 def _number(text: str) -> int:

@@ -133,10 +133,10 @@ def _step(period: BillingPeriod, asked: Asked, now: datetime) -> BillingPeriod:
     facts = billing.remake(period, now)
     digest = digest_of(period)
     _check_seen(period, asked, digest)
+    period.rebuilt_at = now
     if asked.step == Step.CLOSED:
         _close(period, facts, digest, now)
     period.status = after
-    period.rebuilt_at = now
     _sign(period, asked, before, digest, now)
     period.save(update_fields=["status", "rebuilt_at"])
     return period
@@ -200,12 +200,21 @@ def _check_second_person(period: BillingPeriod, asked: Asked) -> None:
 
 
 def _check_seen(period: BillingPeriod, asked: Asked, digest: Digest) -> None:
-    """What is reviewed is what was seen; what is closed is what was reviewed."""
+    """What is reviewed is what was seen; what is closed is what was reviewed.
+
+    A month is sent back because its figures are no longer right: whatever was seen may go back.
+    """
+    if asked.step == Step.SENT_BACK:
+        return
+    sentence = _("The bills are not those that were seen: figures have changed since.")
     seen = {asked.seen} - {""}
     if asked.step == Step.CLOSED:
         seen.add(_last_review(period).digest)
+        sentence = _(
+            "The bills are not those that were reviewed: figures have changed since. "
+            "Send the month back; its bills are made anew and reviewed again."
+        )
     if seen - {digest.sha256}:
-        sentence = _("The bills are not those that were seen: figures have changed since.")
         raise Stale([Problem("seen", "FIGURES_CHANGED", sentence)])
 
 

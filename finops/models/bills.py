@@ -62,7 +62,7 @@ class BillingPeriod(models.Model):
         max_length=12, choices=UsageSource, default=UsageSource.SCHEDULER
     )
     policy = models.JSONField(default=dict)
-    policy_version = models.PositiveIntegerField(default=1)  # of policy and usage source
+    policy_version = models.PositiveIntegerField(default=1)  # of policy, idle policy, usage source
     status = models.CharField(max_length=12, choices=PeriodStatus, default=PeriodStatus.OPEN)
     rebuilt_at = models.DateTimeField(null=True, blank=True)
     capacity_cost = models.DecimalField(max_digits=14, decimal_places=2, default=0)

@@ -18,7 +18,7 @@ from finops.models import Bill, BillingPeriod, BillLine, Finding, IssuedBill
 from finops.models.bills import DRAFTED, PeriodStatus
 from finops.selectors.figures import NOTHING, Figures, figures_of, parts_sentence
 from finops.staleness import staleness
-from finops.words import IDLE_KINDS
+from finops.words import IDLE_COLUMN
 from gpuplatform.common import clock
 from gpuplatform.common.periods import Month, month, month_at, month_before
 from gpuplatform.common.templatetags.money import money
@@ -234,7 +234,7 @@ def cost_so_far(actor: Actor, now: datetime) -> CostView:
         figures=_together(current),
         before=_together(before) if before else None,
         queues=_queues(current),
-        idle_by_day=_days([*before, *current], IDLE_KINDS),
+        idle_by_day=_days([*before, *current], IDLE_COLUMN),
         is_whole=actor.may_see_bills,
     )
 

@@ -27,7 +27,9 @@ class BudgetRow:
 
     @property
     def percent(self) -> Decimal | None:
-        """Return how much is gone, in percent."""
+        """Return how much is gone, in percent; of a limit of nothing everything."""
+        if self.state is not None and not self.budget.limit:
+            return Decimal(100)
         return None if self.state is None else part_of(self.state.spent, self.budget.limit)
 
     @property

@@ -7,6 +7,7 @@ from typing import Any
 
 from finops.finding_words import finding_sentence, subject_words
 from finops.models import Acknowledgement, Bill, BillingPeriod, Finding
+from finops.models.bills import PeriodStatus
 from finops.selectors.cost_centers import cost_centers
 from finops.selectors.reconciliation import spend_checks
 from gpuplatform.common import reasons
@@ -16,7 +17,9 @@ from queues.choices import AccountingMode
 NOTHING = Decimal("0.00")
 CRITICAL = "critical"
 # Nobody can say that these are all right: the bills themselves are not.
-NOT_TO_BE_HELPED = frozenset({"facts_refused", "no_bills", "sums_differ", "no_cost_center"})
+NOT_TO_BE_HELPED = frozenset(
+    {"facts_refused", "no_bills", "sums_differ", "no_cost_center", "changed_since_review"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,8 @@ def _is_spend_without_home(finding: Finding) -> bool:
 def _own(period: BillingPeriod, bills: Sequence[Bill]) -> Iterator[Found]:
     if not bills:
         yield "no_bills", "", {}
+    if period.status == PeriodStatus.REVIEWED and period.rebuilt_at is None:
+        yield "changed_since_review", "", {}
     teams = [bill.team for bill in bills if bill.team]
     centers = cost_centers(period, teams)
     for bill in bills:

@@ -42,6 +42,7 @@ from finops.reconciling import (
     wanted_price,
 )
 from gpuplatform.common import clock
+from gpuplatform.common.money import rounded
 from queues.access import Actor
 from scheduling.models import CapacityInterval, UsageInterval
 
@@ -59,6 +60,7 @@ OF_FINDINGS: Mapping[str, tuple[str, str, str]] = {
 STATUS = {"info": "info", "warning": "warning", "critical": "critical"}
 DAY = timedelta(days=1)
 NOTHING = Decimal(0)
+PLACES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +134,22 @@ def check_cells(period: BillingPeriod, row: CheckRow) -> dict[str, Any]:
         "period": period.name,
         "check": check.id,
         "subject": check.subject,
-        "a": check.a,
-        "b": check.b,
-        "difference": check.difference,
+        "a": _told(check.a),
+        "b": _told(check.b),
+        "difference": _told(check.difference),
         "status": check.status,
         "cause": check.cause,
-        "wanted_price": row.wanted_price,
-        "load_percent": row.load_percent,
+        "wanted_price": _told(row.wanted_price),
+        "load_percent": _told(row.load_percent),
     }
+
+
+def _told(number: Decimal | None) -> Decimal | None:
+    """Return a number with at most the decimals that files have (product.md 5)."""
+    if number is None:
+        return None
+    short = rounded(number, PLACES)
+    return number if number == short else short
 
 
 def spend_checks(period: BillingPeriod) -> list[Check]:

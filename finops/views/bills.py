@@ -126,11 +126,13 @@ def _file(request: HttpRequest, actor: Actor, asked: Asked) -> HttpResponse:
 def _choose_policy(request: HttpRequest, actor: Actor, view: bills.MonthView) -> HttpResponse:
     form = IdlePolicyForm(request.POST)
     if form.is_valid():
-        policy, reason = form.cleaned_data["idle_policy"], form.cleaned_data["reason"]
+        policy, reason, seen = (form.cleaned_data[n] for n in ("idle_policy", "reason", "seen"))
         try:
-            billing.choose_idle_policy(view.period.name, policy, actor.user, reason)
+            billing.choose_idle_policy(view.period.name, policy, actor.user, reason, seen)
         except Rejected as refusal:
             add_problems(form, refusal.problems)
+            # What is shown beside the refusal are the rules as they stand: they are seen now.
+            form.data = {**request.POST.dict(), "seen": str(view.period.policy_version)}
         else:
             messages.success(request, _what_changed(actor, view))
             return redirect("bills-month", view.period.name)
@@ -159,6 +161,10 @@ def _what_changed(actor: Actor, before: bills.MonthView) -> str:
     )
 
 
+def _rules(view: bills.MonthView) -> dict[str, Any]:
+    return {"idle_policy": view.period.idle_policy, "seen": view.period.policy_version}
+
+
 def _month_context(
     request: HttpRequest,
     actor: Actor,
@@ -173,7 +179,7 @@ def _month_context(
             (policy.value, policy.label, words.POLICY_RULES[policy.value]) for policy in IdlePolicy
         ],
         "share_rule": words.SHARE_RULES[view.period.idle_policy],
-        "form": form or IdlePolicyForm(initial={"idle_policy": view.period.idle_policy}),
+        "form": form or IdlePolicyForm(initial=_rules(view)),
         "comparison": policy_comparison(view) if compares else None,
     }
 

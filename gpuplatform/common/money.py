@@ -24,6 +24,11 @@ def parse_decimal(text: object) -> Decimal:
         raise ValueError(f"{plain[:40]!r} is not a number") from error
 
 
+def is_plain(text: str) -> bool:
+    """Return whether a text is a number as everybody writes it, with a decimal point."""
+    return bool(_PLAIN.fullmatch(text.strip()))
+
+
 def rounded(amount: Decimal, places: int = 2) -> Decimal:
     """Return one value with ``places`` decimals, halves away from zero (finops.md 4.8).
 

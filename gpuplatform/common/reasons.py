@@ -173,10 +173,15 @@ def _spell(words: _Numbers) -> None:
 
 
 def _describe_seconds(seconds: int) -> str:
-    """Return a span in the largest unit that writes it whole: ``90 s``, ``30 min``, ``2 h``."""
+    """Return a span in the largest unit that writes it whole: ``90 s``, ``30 min``, ``2 h``.
+
+    One of hours that no unit writes whole is told to the minute: ``6 h 3 min``.
+    """
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds and seconds % size == 0:
             return f"{seconds // size} {unit}"
+    if seconds > 3600:  # noqa: PLR2004  # an hour
+        return f"{seconds // 3600} h {seconds % 3600 // 60} min"
     return f"{seconds} s"
 
 

@@ -1,4 +1,4 @@
-"""What the platform raises alerts about where it is money: budgets, drift, sources."""
+"""What the platform raises about money: budgets, drift, sources, months that were reviewed."""
 
 from django.utils.translation import gettext_lazy as _
 
@@ -40,6 +40,11 @@ COST: dict[str, Reason] = {
         _("Nothing of {source} has been loaded since {since}: {days} whole days are missing."),
         _("Look at the page of the source, and test it there. Missing days are billed as gaps."),
         short=_("The source {source} is dead."),
+    ),
+    "changed_since_review": Reason(
+        ERROR,
+        _("Something that these bills rest on has changed since they were reviewed."),
+        _("Send the month back: its bills are made anew, and somebody reviews them again."),
     ),
     "NOTHING_TO_PUSH": Reason(
         ERROR,

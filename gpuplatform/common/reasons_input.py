@@ -7,6 +7,11 @@ from gpuplatform.common.reason import ERROR, INFO, WARNING, Reason
 # The text cannot be read: nothing of the submission is taken.
 UNREADABLE: dict[str, Reason] = {
     "BAD_SYNTAX": Reason(ERROR, _("Line {line} is not valid YAML or JSON: {problem}.")),
+    "BAD_CSV": Reason(
+        ERROR,
+        _("This is not such a CSV file: {problem}."),
+        _("Download the file here, change the amounts in it, and send it back."),
+    ),
     "TOO_LARGE": Reason(
         ERROR,
         _("The submission is larger than {limit} bytes."),

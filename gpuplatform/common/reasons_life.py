@@ -10,7 +10,7 @@ RESTS: dict[str, Reason] = {
     "UnsatisfiedAdmissionChecks": Reason(
         INFO, _("Quota and nodes are kept for it; an admission check has not agreed yet.")
     ),
-    "BackingOff": Reason(INFO, _("It was sent back and rests before it is tried again.")),
+    "BackingOff": Reason(INFO, _("It rests before it is tried again.")),
     "GATED": Reason(
         INFO, _("It waits until somebody opens its gate."), _("Open it on the workload's page.")
     ),
@@ -19,6 +19,12 @@ RESTS: dict[str, Reason] = {
         _("It was sent back and rests until {until}."),
         _("It is looked at again then, without anybody's help."),
         _("It was sent back and rests before it is tried again."),
+    ),
+    "BUDGET_BLOCK": Reason(
+        WARNING,
+        _("A hard budget of its team is gone; its next window begins at {until}."),
+        _("It is looked at again then, or as soon as the budget has room: raise it, or wait."),
+        _("A hard budget of its team is gone."),
     ),
 }
 

@@ -1,7 +1,8 @@
 """The quota table of many queues as a CSV file; what comes back unchanged is no edit."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
@@ -9,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common import reasons
-from gpuplatform.common.csvs import BadCsvError, csv_rows
+from gpuplatform.common.csvs import BadCsvError, csv_lines
 from gpuplatform.common.problems import Problem, Rejected
 from gpuplatform.common.quantities import NotWholeError, parse_quantity
 from queues.forms.quotas import limit_text
@@ -23,6 +24,8 @@ COLUMNS = (
 NEEDED = frozenset(COLUMNS) - {"cohort", "team", "version"}
 MOST_BYTES, MOST_ROWS = 1024 * 1024, 20_000
 AMOUNTS = ("nominal", "borrowing_limit", "lending_limit")
+LONGEST_VERSION = 9  # digits
+_CELL = re.compile(r"^cells\[(\d+)\]", re.ASCII)
 
 
 class CellFileForm(forms.Form):
@@ -35,9 +38,13 @@ class CellFileForm(forms.Form):
 
 @dataclass(frozen=True, slots=True)
 class CellFile:
-    """What a file asks for; ``versions`` are those of queues that it was made of."""
+    """What a file asks for; ``versions`` are those of queues that it was made of.
+
+    ``lines``: on which each cell stands.
+    """
 
     cells: tuple[CellSpec, ...]
+    lines: tuple[int, ...]
     versions: Mapping[str, int]
 
 
@@ -61,19 +68,31 @@ def read_cells(file: Any) -> CellFile:
     """Return what a file asks for.
 
     Raises:
-        Rejected: with the problems of every row; paths start with ``cells[0]``.
+        Rejected: with the problems of every row; paths start with ``line 2``.
     """
     rows = _rows(_text(file))
     problems: list[Problem] = []
-    cells = tuple(_cell(number, row, problems) for number, row in enumerate(rows))
-    versions = {
-        cell.queue: int(version)
-        for cell, row in zip(cells, rows, strict=True)
-        if (version := row.get("version") or "").isdecimal()
-    }
+    cells = tuple(_cell(line, row, problems) for line, row in rows)
+    versions: dict[str, int] = {}
+    for line, row in rows:
+        version = (row.get("version") or "").strip()
+        if version.isascii() and version.isdigit() and len(version) <= LONGEST_VERSION:
+            versions[(row["queue"] or "").strip()] = int(version)
+        elif version:
+            words = gettext("A version is a whole number, as it was downloaded.")
+            problems.append(Problem(f"line {line}.version", "BAD_VALUE", words))
     if problems:
         raise Rejected(problems)
-    return CellFile(cells, versions)
+    return CellFile(cells, tuple(line for line, _row in rows), versions)
+
+
+def of_lines(told: CellFile, problems: Iterable[Problem]) -> list[Problem]:
+    """Return problems of cells, ``cells[0].queue``, as problems of lines, ``line 2.queue``."""
+
+    def named(found: re.Match[str]) -> str:
+        return f"line {told.lines[int(found[1])]}"
+
+    return [replace(one, path=_CELL.sub(named, one.path)) for one in problems]
 
 
 def _text(file: Any) -> str:
@@ -87,16 +106,20 @@ def _text(file: Any) -> str:
     return text
 
 
-def _rows(text: str) -> list[dict[str, str | None]]:
+def _rows(text: str) -> list[tuple[int, dict[str, str | None]]]:
+    if not text.strip():
+        raise _refused("BAD_CSV", {"problem": gettext("it is empty")})
     try:
-        rows = csv_rows(text)
+        rows = csv_lines(text)
     except BadCsvError as error:
-        raise _refused("BAD_SYNTAX", {"line": 1, "problem": str(error)}) from error
-    lacking = NEEDED - set(rows[0] if rows else {})
+        raise _refused("BAD_CSV", {"problem": str(error)}) from error
+    lacking = NEEDED - set(rows[0][1] if rows else {})
     if lacking or len(rows) > MOST_ROWS:
-        words = gettext("it needs the columns %(names)s, and from 1 to %(most)s rows")
+        words = gettext(
+            "it needs the columns %(names)s, with commas between them, and from 1 to %(most)s rows"
+        )
         said = words % {"names": ", ".join(sorted(NEEDED)), "most": MOST_ROWS}
-        raise _refused("BAD_SYNTAX", {"line": 1, "problem": said})
+        raise _refused("BAD_CSV", {"problem": said})
     return rows
 
 
@@ -104,14 +127,20 @@ def _refused(code: str, numbers: Mapping[str, str | int]) -> Rejected:
     return Rejected([Problem("file", code, reasons.sentence(code, numbers), numbers)])
 
 
-def _cell(number: int, row: Mapping[str, str | None], problems: list[Problem]) -> CellSpec:
+def _cell(line: int, row: Mapping[str, str | None], problems: list[Problem]) -> CellSpec:
+    if lacking := [name for name, cell in row.items() if cell is None]:
+        # A limit that is left out would be no limit.
+        words = gettext("This line is shorter than the head; it lacks: {names}.")
+        said = words.format(names=", ".join(lacking))
+        problems.append(Problem(f"line {line}", "REQUIRED", said))
+        return CellSpec("", "", "", 0, None, None)
     names = {name: str(row.get(name) or "").strip() for name in COLUMNS}
     amounts = {
-        name: _amount(f"cells[{number}].{name}", names["resource"], names[name], problems)
+        name: _amount(f"line {line}.{name}", names["resource"], names[name], problems)
         for name in AMOUNTS
     }
     if not names["nominal"]:
-        path = f"cells[{number}].nominal"
+        path = f"line {line}.nominal"
         sentence = reasons.sentence("REQUIRED", {"path": path})
         problems.append(Problem(path, "REQUIRED", sentence))
     place = names["queue"], names["flavor"], names["resource"]

@@ -10,6 +10,7 @@ from django.core.validators import MinLengthValidator
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.audit import LEAST_REASON
+from gpuplatform.common.decimals import AmountField
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.problems import Problem
 
@@ -81,9 +82,9 @@ class EditForm(forms.Form):
         self.fields["reason"].validators = []
 
 
-def weight_field(help_text: Any, *, required: bool = True) -> forms.DecimalField:
+def weight_field(help_text: Any, *, required: bool = True) -> AmountField:
     """Return the field of a fair weight; where it counts stands in the words of the page."""
-    return forms.DecimalField(
+    return AmountField(
         label=_("Weight"),
         help_text=help_text,
         required=required,

@@ -13,7 +13,9 @@ _REASONS = {
     BlockerCode.QUEUE_STOPPED: PendingReason.ON_HOLD,
     BlockerCode.GATED: PendingReason.ADMISSION_GATED,
     BlockerCode.BACKING_OFF: PendingReason.BACKING_OFF,
+    BlockerCode.BUDGET_BLOCK: PendingReason.BACKING_OFF,
 }
+_UNTIL = frozenset({BlockerCode.BACKING_OFF, BlockerCode.BUDGET_BLOCK})
 _CODES = frozenset(code.value for code in BlockerCode)
 
 
@@ -27,7 +29,7 @@ def blocked(workload: Workload) -> Why:
         return PendingReason.ON_HOLD, (blocker,)
     code = BlockerCode(workload.blocked)
     facts: dict[str, str | int] = {}
-    if code is BlockerCode.BACKING_OFF and workload.not_before is not None:
+    if code in _UNTIL and workload.not_before is not None:
         facts["until"] = math.ceil(workload.not_before)
     return _REASONS.get(code, PendingReason.MISCONFIGURED), (
         Blocker(code, where=where, facts=facts),

@@ -1,4 +1,4 @@
-"""Waiting work that is not to be looked at before an instant: it was evicted and backs off.
+"""Waiting work that is not to be looked at before an instant: evicted, or without a budget.
 
 Until then it is kept out as by the rows (``Workload.blocked``). Source: ``admission.md`` K54.
 """
@@ -11,6 +11,7 @@ from scheduling.engine.snapshot import Workload
 from scheduling.engine.terms import BlockerCode
 
 _RESTS = BlockerCode.BACKING_OFF.value
+_ENDS_BY_TIME = frozenset({_RESTS, BlockerCode.BUDGET_BLOCK.value})
 
 
 class Rests:
@@ -27,7 +28,7 @@ class Rests:
         if at > now:
             heapq.heappush(self._alarms, (at, workload.key))
             return workload if workload.blocked else replace(workload, blocked=_RESTS)
-        return replace(workload, blocked="") if workload.blocked == _RESTS else workload
+        return replace(workload, blocked="") if workload.blocked in _ENDS_BY_TIME else workload
 
     def due(self, now: float, known: Mapping[str, Workload]) -> Iterator[Workload]:
         """Yield the known work whose rest is over, once each."""
@@ -39,4 +40,4 @@ class Rests:
 
 def rest_of(workload: Workload) -> float | None:
     """Return until when nothing but time keeps waiting work out; None where it does not."""
-    return workload.not_before if workload.blocked == _RESTS else None
+    return workload.not_before if workload.blocked in _ENDS_BY_TIME else None

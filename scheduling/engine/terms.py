@@ -68,6 +68,7 @@ class BlockerCode(StrEnum):
     GATHERING = "GATHERING"
     GATED = "GATED"
     BACKING_OFF = "BACKING_OFF"
+    BUDGET_BLOCK = "BUDGET_BLOCK"
 
 
 class EvictionReason(StrEnum):

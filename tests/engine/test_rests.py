@@ -62,3 +62,17 @@ def test_a_gate_keeps_it_out_after_its_rest_as_well():
         (hold,) = plan(state, desk).decisions
         assert isinstance(hold, Hold)
         assert hold.reason is PendingReason.ADMISSION_GATED
+
+
+def test_work_without_a_budget_waits_until_the_next_window_and_says_so():
+    made = world().nodes(1).queue("cq", 4, None)
+    until = {"blocked": BlockerCode.BUDGET_BLOCK.value, "not_before": NOW + 60}
+    made = decide(made.pending("broke", "cq", **until).build())
+    (hold,) = made.decisions
+    assert isinstance(hold, Hold)
+    (blocker,) = hold.blockers
+    assert (blocker.code, blocker.facts) == (BlockerCode.BUDGET_BLOCK, {"until": 1060})
+    assert made.look_again_at == NOW + 60
+    over = {"blocked": BlockerCode.BUDGET_BLOCK.value, "not_before": NOW}
+    made = decide(world().nodes(1).queue("cq", 4, None).pending("broke", "cq", **over).build())
+    assert [type(d) for d in made.decisions] == [Admit]

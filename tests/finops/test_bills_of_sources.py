@@ -129,6 +129,14 @@ def test_who_asks_a_shared_model_pays_a_part_of_its_iron(june):
     sums_match(period)
 
 
+def test_a_month_of_another_time_zone_rests_on_every_day_that_has_a_part_in_it(june, settings):
+    settings.BILLING_TIME_ZONE = "Europe/Madrid"
+    rows.source("opencost", days=32, first=rows.JULY - timedelta(days=1))  # of UTC
+    period = billing.rebuild_draft("2026-07", now=rows.JULY + timedelta(days=40))
+    told = {name: period.rests_on[0][name] for name in ("days", "there", "missing")}
+    assert told == {"days": 32, "there": 32, "missing": 0}
+
+
 def test_a_bill_of_opencosts_hours_says_what_was_not_loaded(june):
     opencost = rows.source("opencost", cluster="gpu-onprem", missing={7})
     for day in range(1, 31):

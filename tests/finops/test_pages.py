@@ -57,6 +57,14 @@ def csv_rows(response):
     return list(csv.DictReader(io.StringIO(response.content.decode())))
 
 
+# ---- what a month's idle is --------------------------------------------------------------------
+@pytest.mark.parametrize("policy", ["separate", "proportional", "owner", "owner_net", "even"])
+def test_idle_money_of_a_month_is_its_idle_hours_at_their_price(june, fin, signed_in, policy):
+    billing.choose_idle_policy("2026-06", policy, None)
+    figures = signed_in(fin).get(MONTH).context["view"].figures
+    assert (figures.idle, round(figures.idle_gpu_hours, 4)) == (Decimal("1562.40"), 1116)
+
+
 # ---- one selector, three readers ---------------------------------------------------------------
 @pytest.mark.parametrize("policy", ["separate", "proportional", "owner", "owner_net", "even"])
 def test_page_file_and_answer_show_the_same_figures(june, lea, signed_in, token_of, policy):
@@ -211,7 +219,7 @@ def test_finance_compares_all_policies_and_chooses_one_with_a_reason(june, fin, 
     for amount in ("2,468.57", "987.43", "576.00", "2,032.80", "2,772.00", "+956.57", "+382.63"):
         assert amount in words
     answer = browser.post(
-        MONTH, {"idle_policy": "proportional", "reason": "as agreed, and why so"}
+        MONTH, {"idle_policy": "proportional", "reason": "as agreed, and why so", "seen": 1}
     )
     assert (answer.status_code, answer["Location"]) == (302, MONTH)
     said = text_of(browser.get(MONTH))
@@ -228,7 +236,7 @@ def test_finance_compares_all_policies_and_chooses_one_with_a_reason(june, fin, 
 @pytest.mark.parametrize(("who", "status"), [("aud", 403), ("lea", 403), ("ian", 404)])
 def test_nobody_else_chooses_it(june, cast, signed_in, who, status):
     answer = signed_in(getattr(cast, who)).post(
-        MONTH, {"idle_policy": "even", "reason": "x, and why so"}
+        MONTH, {"idle_policy": "even", "reason": "x, and why so", "seen": 1}
     )
     assert answer.status_code == status
     assert BillingPeriod.objects.get().idle_policy == "separate"
@@ -236,6 +244,21 @@ def test_nobody_else_chooses_it(june, cast, signed_in, who, status):
 
 def test_a_choice_without_a_reason_is_refused(june, fin, signed_in):
     assert signed_in(fin).post(MONTH, {"idle_policy": "even"}).status_code == 422
+
+
+def test_an_idle_policy_chosen_on_a_page_that_is_out_of_date_overwrites_nothing(
+    june, fin, ada, signed_in
+):
+    first, second = signed_in(fin), signed_in(ada)
+    seen = [browser.get(MONTH).context["form"]["seen"].value() for browser in (first, second)]
+    chosen = {"idle_policy": "even", "reason": "as agreed, and why so", "seen": seen[0]}
+    assert first.post(MONTH, chosen).status_code == 302
+    late = {"idle_policy": "separate", "reason": "as agreed, and why so", "seen": seen[1]}
+    page = second.post(MONTH, late)
+    assert (page.status_code, BillingPeriod.objects.get().idle_policy) == (422, "even")
+    assert "Somebody has changed the rules of 2026-06" in page.content.decode()
+    again = {**late, "seen": page.context["form"]["seen"].value()}
+    assert second.post(MONTH, again).status_code == 302
     assert BillingPeriod.objects.get().idle_policy == "separate"
 
 

@@ -154,11 +154,12 @@ def test_an_old_month_that_was_metered_and_never_billed_gets_its_bills():
 # ---- asking first ------------------------------------------------------------------------------
 def test_reaching_back_shows_the_open_months_first_and_changes_nothing(june, fin, signed_in):
     browser = signed_in(fin)
+    BillingPeriod.objects.filter(name="2026-06").update(fixed_cost=10)  # beside its capacity
     asked = browser.post("/prices/new/", form())
     words = text_of(asked)
     assert (asked.status_code, Price.objects.count()) == (200, 1)
     assert "This reaches back into 3 open months" in words
-    assert "June 2026, now €4,032.00" in words
+    assert "June 2026, now €4,042.00" in words
     done = browser.post("/prices/new/", form(confirm=asked.context["confirm"]))
     assert (done.status_code, Price.objects.count()) == (302, 2)
     assert "Being made anew: 2026-06, 2026-07, 2026-08." in text_of(browser.get("/prices/"))

@@ -106,7 +106,7 @@ def test_files_of_a_month_without_bills_are_empty_and_nothing_is_chosen_in_it(
     answer = browser.get("/bills/2026-05/?format=json").json()
     assert (answer["bills"], answer["total"], answer["status"]) == ([], "0.00", "none")
     assert browser.get("/bills/2026-05/?format=csv").content.count(b"\r\n") == 1
-    wanted = {"idle_policy": "even", "reason": "x, and why so"}
+    wanted = {"idle_policy": "even", "reason": "x, and why so", "seen": 1}
     assert browser.post("/bills/2026-05/", wanted).status_code == 404
     assert BillingPeriod.objects.count() == 1
 

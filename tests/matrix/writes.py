@@ -391,7 +391,7 @@ WRITES = (
     page(
         "bills/<month>/",
         "login 404 404 403 ok 403 ok",
-        {"idle_policy": "even", "reason": REASON},
+        {"idle_policy": "even", "reason": REASON, "seen": 1},
         f"/bills/{MONTH}/",
     ),
     page(

@@ -242,13 +242,18 @@ def test_a_file_from_before_somebody_elses_edit_shows_both_sides(browser):
     ("text", "code", "path"),
     [
         (b"\xff\xfe", "BAD_TEXT", "file"),
-        (b"queue,nominal\ncq-ia,3\n", "BAD_SYNTAX", "file"),
+        (b"queue,nominal\ncq-ia,3\n", "BAD_CSV", "file"),
+        (b"\n", "BAD_CSV", "file"),
+        (b"queue;flavor;resource;nominal\ncq-ia;f;g;3\n", "BAD_CSV", "file"),
         (b"", "required", "file"),
-        ("cq-ia,{f},{g},many,,", "BAD_QUANTITY", "cells[0].nominal"),
-        ("cq-ia,{f},{g},,,", "REQUIRED", "cells[0].nominal"),
-        ("cq-none,{f},{g},1,,", "QUOTA_NO_QUEUE", "cells[0].queue"),
-        ("cq-ia,a100,{g},1,,", "QUOTA_NO_CELL", "cells[0].flavor"),
-        ("cq-ia,{f},{g},1,,\ncq-ia,{f},{g},2,,", "QUOTA_TWICE", "cells[1]"),
+        ("cq-ia,{f},{g},many,,", "BAD_QUANTITY", "line 2.nominal"),
+        ("cq-ia,{f},{g},,,", "REQUIRED", "line 2.nominal"),
+        ("cq-ia,{f},{g},9", "REQUIRED", "line 2"),
+        ("cq-ia,{f},{g},9,", "REQUIRED", "line 2"),
+        ("\n\ncq-ia,{f},{g},many,,", "BAD_QUANTITY", "line 4.nominal"),
+        ("cq-none,{f},{g},1,,", "QUOTA_NO_QUEUE", "line 2.queue"),
+        ("cq-ia,a100,{g},1,,", "QUOTA_NO_CELL", "line 2.flavor"),
+        ("cq-ia,{f},{g},1,,\ncq-ia,{f},{g},2,,", "QUOTA_TWICE", "line 3"),
     ],
 )
 def test_a_file_that_cannot_be_taken_says_where_and_changes_nothing(browser, text, code, path):
@@ -259,6 +264,17 @@ def test_a_file_that_cannot_be_taken_says_where_and_changes_nothing(browser, tex
     assert answer.status_code == 422
     assert [(p["code"], p["path"]) for p in answer.context["problems"]] == [(code, path)]
     assert nominals() == {"cq-datos": 8, "cq-ia": 8}
+    assert len(answer.context["cells"].forms) == 2, "the table stands as before"
+
+
+@pytest.mark.parametrize("version", ["abc", "1.0", "-1", "\u0661", "9" * 30])
+def test_a_version_that_is_none_is_refused_rather_than_taken_as_the_current_one(browser, version):
+    rows = download(browser)
+    rows[1] |= {"nominal": "12", "version": version}
+    answer = upload(browser, rows)
+    assert answer.status_code == 422
+    (problem,) = answer.context["problems"]
+    assert problem["path"] == "line 3.version"
 
 
 def test_only_who_edits_promises_comes_here(lea, signed_in, platform):

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 import time_machine
 
+from finops.budgets import measuring
 from finops.budgets.check import BudgetCheck
 from finops.budgets.measuring import measure_budgets
 from finops.budgets.saving import BudgetSpec, delete_budget, save_budget
@@ -46,6 +47,28 @@ def test_money_hours_and_windows_are_those_of_the_ledger(fin):
     assert BudgetState.objects.get(budget__name="week").starts_at == rows.JULY - timedelta(days=2)
 
 
+def test_a_budget_of_hours_is_forecast_by_weekdays_within_a_band(fin, monkeypatch):
+    """Five weeks of 24 hours on each day from Monday to Thursday, and none from Friday on."""
+    seen = []
+    real = measuring.forecast
+    monkeypatch.setattr(measuring, "forecast", lambda *one: seen.append(one[3]) or real(*one))
+    team = rows.make_team("datos")
+    rows.price("1.40", valid_from=rows.JUNE - timedelta(days=90))
+    monday = rows.JUNE - timedelta(weeks=2)
+    with time_machine.travel(rows.JUNE + timedelta(days=19, hours=12), tick=False):  # Saturday
+        for week in range(5):
+            start = monday + timedelta(weeks=week)
+            rows.use(team, 1, start, start + timedelta(days=4))
+        save_budget(spec(measure="gpu_hours", limit=Decimal(1000)), fin)
+    (days,) = seen
+    assert (len(days), sum(days.values())) == (33, 5 * 96)
+    assert {day.weekday() for day, hours in days.items() if hours == 24} == {0, 1, 2, 3}
+    state = BudgetState.objects.get()
+    # 12 days in June until now; six of those to come are from Monday to Thursday.
+    assert (state.spent, state.expected) == (288, 288 + 6 * 24)
+    assert state.low < state.expected < state.high
+
+
 def test_measuring_twice_is_measuring_once(fin):
     rows.june()
     save_budget(spec(), fin)
@@ -70,7 +93,7 @@ def test_work_of_a_team_whose_hard_budget_is_gone_does_not_start(fin, limit, is_
     assert said[ia.pk].state.value.lower() == "ready"
     if verdict == "retry":
         assert said[datos.pk].message == (
-            "Budget june is gone: 1512.00 of 1512.00. It is tried again when the next window "
+            "Budget june is gone: 1512 of 1512 EUR. It is tried again when the next window "
             "begins, at 2026-07-01 00:00 UTC, or as soon as the budget is raised."
         )
         assert said[datos.pk].retry_after_s == (rows.JULY - LATE).total_seconds()

@@ -6,6 +6,8 @@ from decimal import Decimal
 import pytest
 
 from finops.budget_judging import forecast, level_of, unusual
+from finops.models import Budget, BudgetState
+from finops.selectors.budgets import BudgetRow
 
 JUNE = (datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 DAY = timedelta(days=1)
@@ -70,3 +72,10 @@ def test_a_day_is_unusual_for_its_weekday(amount, before, is_unusual):
     amounts = {day - (n + 1) * 7 * DAY: Decimal(text) for n, text in enumerate(before)}
     found = unusual(day, {**amounts, day: Decimal(amount)})
     assert bool(found) == is_unusual
+
+
+@pytest.mark.parametrize(("limit", "spent", "percent"), [(0, 5, 100), (0, 0, 100), (4, 5, 125)])
+def test_of_a_limit_of_nothing_everything_is_gone_and_no_more(limit, spent, percent):
+    budget = Budget(name="none", limit=Decimal(limit))
+    row = BudgetRow(budget, BudgetState(budget=budget, spent=Decimal(spent)))
+    assert row.whole_percent == percent

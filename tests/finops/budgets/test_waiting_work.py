@@ -6,16 +6,24 @@ from decimal import Decimal
 import pytest
 import time_machine
 
+from finops.budgets.measuring import measure_budgets
 from finops.budgets.saving import BudgetSpec, delete_budget, save_budget
 from finops.models import Budget, BudgetState
+from gpuplatform.common.models import Change
+from gpuplatform.common.wakeup import request_cycle
 from queues.models import Team
+from scheduling.cycle import run_cycle
 from scheduling.engine.terms import Status
+from scheduling.lifecycle import CHANGED
 from scheduling.models import AdmissionCheck, WorkloadEvent
+from scheduling.reconciler import reconcile
+from scheduling.worker import Worker
 from tests.scheduling.life.living import after, reasons, settle
-from tests.scheduling.loop.world import NOON, nodes, queue, status, work
+from tests.scheduling.loop.world import NOON, RECLAIMS, nodes, queue, status, work
 
 pytestmark = pytest.mark.django_db
 WINDOW = timedelta(hours=12)  # what is left of it
+STANDS = (Status.ADMITTED, Status.RUNNING)
 
 
 @pytest.fixture
@@ -25,16 +33,21 @@ def clock():
 
 
 @pytest.fixture
-def waits(clock, fin):
-    """Work of datos, whose budget of the day is gone."""
+def broke(clock, fin):
+    """Let the day's budget of datos be gone, and its check be asked of all work."""
     nodes(1)
-    queue("datos", 4)
+    queue("datos", 4, cohort="all", **RECLAIMS)
     AdmissionCheck.objects.create(name="money", kind="budget", queues=["*"])
     save(fin, 100)
     window = {"starts_at": NOON - WINDOW, "ends_at": NOON + WINDOW}
     BudgetState.objects.update_or_create(
         budget=Budget.objects.get(), defaults={**window, "spent": Decimal(100), "level": 100}
     )
+
+
+@pytest.fixture
+def waits(broke):
+    """Work of datos, whose budget of the day is gone."""
     row = work("datos", "train", gpus=2)
     settle()
     return row
@@ -47,12 +60,57 @@ def save(fin, limit, **more):
     )
 
 
-def test_it_is_sent_back_to_the_queue_and_told_why_and_until_when(waits):
-    assert (status(waits), waits.requeue_at) == (Status.PENDING, NOON + WINDOW)
-    assert ("evicted", "AdmissionCheck") in reasons(waits)
+def test_it_waits_for_its_budget_and_never_holds_quota(waits):
+    waits.refresh_from_db()
+    assert (status(waits), waits.pending_reason) == (Status.PENDING, "BackingOff")
+    (blocker,) = waits.blockers
+    assert blocker["code"] == "BUDGET_BLOCK"
+    assert blocker["facts"]["until"] == int((NOON + WINDOW).timestamp())
+    assert not waits.admissions.exists()
+    assert "evicted" not in dict(reasons(waits))
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["kept world", "read anew"])
+def test_nobody_is_evicted_for_work_without_a_budget(broke, fin, keeps):
+    queue("ia", 0, cohort="all")
+    borrower = work("ia", "fills", gpus=4)
+    turn = Worker().turn if keeps else settle
+    turn()
+    late = work("datos", "late", gpus=4, priority=1)
+    request_cycle(CHANGED, late.pk)
+    turn()
+    assert (status(late), status(borrower) in STANDS) == (Status.PENDING, True)
+    assert [one["code"] for one in late.blockers] == ["BUDGET_BLOCK"]
+    assert not WorkloadEvent.objects.filter(kind="evicted").exists()
+    save(fin, 200)
+    turn()
+    assert WorkloadEvent.objects.get(kind="evicted").workload == borrower, "now it has its right"
+
+
+def test_a_budget_that_is_gone_by_the_time_quota_is_reserved_sends_it_back(waits, fin, clock):
+    save(fin, 200)
+    request_cycle(CHANGED, waits.pk)
+    assert run_cycle().admitted == 1
+    BudgetState.objects.update(spent=Decimal(200))
+    reconcile()
     event = WorkloadEvent.objects.get(workload=waits, kind="evicted")
+    assert "is gone: 200 of 200 EUR" in event.facts["message"]
     assert "the next window begins, at 2026-06-02 00:00 UTC" in event.facts["message"]
-    assert not waits.admissions.filter(released_at=None).exists()
+    settle()
+    assert (status(waits), waits.requeue_at) == (Status.PENDING, NOON + WINDOW)
+
+
+def test_a_kept_world_follows_what_is_measured(waits, clock):
+    worker = Worker()
+    worker.turn()
+    before = Change.objects.count()
+    BudgetState.objects.update(starts_at=NOON - 2 * WINDOW, ends_at=NOON + 2 * WINDOW)
+    measure_budgets()
+    assert Change.objects.count() == before + 1, "it is asked anew once it has room again"
+    measure_budgets()
+    assert Change.objects.count() == before + 1
+    worker.turn()
+    assert status(waits) is not Status.PENDING
 
 
 def test_it_starts_when_the_next_window_begins(waits, clock):
@@ -72,15 +130,14 @@ def test_it_starts_as_soon_as_the_budget_lets_it(waits, fin, change):
     assert status(waits) is Status.RUNNING
 
 
-def test_a_budget_that_stays_gone_sends_it_back_again_and_others_rest_on(waits, fin, clock):
+def test_a_budget_that_stays_gone_keeps_it_waiting_and_others_rest_on(waits, fin, clock):
     rests = work("datos", "rests", gpus=1)
     type(rests).objects.filter(pk=rests.pk).update(requeue_at=NOON + WINDOW)
     clock.shift(timedelta(hours=1))
     save(fin, 99)
     BudgetState.objects.update(spent=Decimal(100), level=100)
     settle()
-    assert (status(waits), waits.requeue_at) == (Status.PENDING, NOON + WINDOW)
-    assert reasons(waits).count(("evicted", "AdmissionCheck")) == 2
+    assert status(waits) is Status.PENDING
     rests.refresh_from_db()
     assert rests.requeue_at == NOON + WINDOW  # no check had sent it back
     assert Team.objects.get(name="datos").pk == waits.team_id

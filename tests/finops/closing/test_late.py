@@ -64,14 +64,19 @@ def test_late_hours_are_charged_in_the_next_open_month_and_taken_from_idle(fin, 
     assert AuditEntry.objects.filter(action="billing_period.corrected").count() == 1
 
 
-@pytest.mark.parametrize("line", ["GPU-2026-000002#1", "2026-06/ia#1", "2026-06/central#1"])
-def test_a_correction_by_hand_names_a_line_that_was_closed(fin, ada, line):
+@pytest.mark.parametrize(
+    ("team", "line"),
+    [("ia", "GPU-2026-000002#1"), ("ia", "2026-06/ia#1"), ("", "2026-06/central#1")],
+)
+def test_a_correction_by_hand_names_a_line_of_its_account_that_was_closed(fin, ada, team, line):
     charged_june()
     close(fin, ada)
     billing.rebuild_draft(JULY, now=LATER)
-    july = AdjustmentSpec("ia", Decimal("-1.00"), "Agreed with the lead", JUNE, line)
+    july = AdjustmentSpec(team, Decimal("-1.00"), "Agreed with the lead", JUNE, line)
     assert adjust(JULY, july, fin).original_line == line
-    for wrong in ("GPU-2026-000002#99", "GPU-2026-000099#1", "2026-07/ia#1", "#1", "x", "²#²"):
+    others = ("GPU-2026-000001#1", "2026-06/datos#1", "2026-06/central#1" if team else line[:7])
+    unknown = ("GPU-2026-000002#99", "GPU-2026-000099#1", "2026-07/ia#1", "#1", "x", "²#²")
+    for wrong in (*others, *unknown):
         with pytest.raises(Rejected) as refused:
             adjust(JULY, replace(july, original_line=wrong), fin)
         assert [one.path for one in refused.value.problems] == ["original_line"]

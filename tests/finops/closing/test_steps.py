@@ -4,12 +4,15 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+import time_machine
 
 from finops import billing
 from finops.closing.steps import acknowledge, put_forward_ended
 from finops.models import BillingPeriod, Finding, Freeze, IssuedBill, PeriodStep
+from finops.outdating import outdate_drafts
 from finops.selectors.board import close_board
 from finops.selectors.digests import digest_of
+from finops.selectors.obstacles import obstacles
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected, Stale
 from queues.access import Actor
@@ -167,6 +170,32 @@ def test_a_reviewed_month_is_not_made_anew_and_not_closed_with_other_figures(fin
     step("sent_back", ada, "three hours of IA came late")
     step("reviewed", fin)
     assert step("closed", ada).status == "closed"
+
+
+def test_a_reviewed_month_that_something_changed_says_so_among_what_is_in_the_way(fin, ada):
+    june()
+    step("put_forward", fin)
+    step("reviewed", fin)
+    assert obstacles(period()) == []
+    with time_machine.travel(AFTER):
+        outdate_drafts(rows.JULY - timedelta(days=1), None)
+    assert [one.code for one in obstacles(period())] == ["changed_since_review"]
+    assert billing.rebuild_months([JUNE], AFTER) == [], "what was reviewed stays to be looked at"
+    assert step("closed", ada).status == "closed", "the same lines came of it"
+
+
+def test_whatever_was_seen_of_a_reviewed_month_goes_back(fin, ada):
+    teams = june()
+    step("put_forward", fin)
+    step("reviewed", fin)
+    seen = digest_of(period()).sha256
+    rows.use(teams["ia"], 1, rows.JUNE, rows.JUNE + timedelta(hours=3))
+    with pytest.raises(Stale) as refusal:
+        step("closed", ada, seen=seen)
+    assert "Send the month back" in refusal.value.problems[0].message
+    assert step("sent_back", ada, "IA came late", seen=seen).status == "provisional"
+    assert digest_of(period()).sha256 != seen, "its bills are made anew"
+    assert obstacles(period()) == []
 
 
 # ---- what stands in the way --------------------------------------------------------------------

@@ -10,7 +10,9 @@ import time_machine
 
 from finops.billing import rebuild_draft
 from finops.closing.steps import acknowledge
-from finops.models import AssetRow, Source, TeamDayRow, TokenRow
+from finops.models import AssetRow, BillingPeriod, Source, TeamDayRow, TokenRow
+from finops.reconciling import Check
+from finops.selectors.reconciliation import CheckRow, check_cells
 from gpuplatform.common.problems import Rejected
 from tests.finops import rows
 from tests.finops.closing.world import AFTER, JUNE, codes, june, step
@@ -160,3 +162,11 @@ def test_a_running_month_is_compared_up_to_the_last_day_that_the_source_has(fin,
         rebuild_draft(JUNE)
         found = checks(signed_in(fin))["R1", ""]
     assert (found["status"], Decimal(found["a"]), Decimal(found["b"])) == ("ok", 864, 864)
+
+
+def test_files_have_at_most_six_decimals_and_leave_shorter_numbers_as_they_are():
+    third = Decimal(1) / 3
+    row = CheckRow(Check("R3", "", third, Decimal("1512.00"), "warning"))
+    cells = check_cells(BillingPeriod(name=JUNE), row)
+    told = [str(cells[name]) for name in ("a", "b", "difference")]
+    assert told == ["0.333333", "1512.00", "-1511.666667"]

@@ -177,6 +177,9 @@ class Budget:
         assert check.parameters == {"period": "month"}
         return {w.pk: self.said[w.name] for w in workloads if w.name in self.said}
 
+    def refused(self, now: Any) -> dict[int, Any]:
+        return {}
+
 
 @pytest.fixture
 def budget() -> Iterator[type[Budget]]:
