@@ -160,6 +160,7 @@ def bar_of(row: QuotaRow, label: str = "") -> QuotaBar:
         pending=row.pending,
         ceiling=row.ceiling,
         resource=row.resource,
+        alone=row.kind is Kind.QUEUE and row.parent is None,
     )
 
 
