@@ -151,7 +151,7 @@ def _words(numbers: Mapping[str, Any]) -> _Numbers:
             words[name] = words[source]
     needed, available = words.get("needed"), words.get("available")
     if isinstance(needed, int) and isinstance(available, int):
-        words["missing"] = max(0, needed - max(0, available))
+        words.setdefault("missing", max(0, needed - max(0, available)))
     _spell(words)
     return words
 

@@ -57,7 +57,7 @@ BLOCKERS: dict[str, Reason] = {
     "QUOTA_NOMINAL": Reason(
         WARNING,
         _("Needs {needed} of {flavor}; the nominal quota of {where} has {available} left."),
-        _("It fits once {missing} more of its own quota come free, or with a higher quota."),
+        _("It fits once {missing} of what {where} holds come free, or with a higher quota."),
     ),
     "QUOTA_NOMINAL:Kept": Reason(
         WARNING,
@@ -65,7 +65,23 @@ BLOCKERS: dict[str, Reason] = {
             "Needs {needed} of {flavor}; the nominal quota of {where} has {available} left for it:"
             " {kept} more are kept for work that goes first."
         ),
-        _("It fits once {missing} more of its own quota come free, or with a higher quota."),
+        _(
+            "It fits once {missing} of what {where} holds, or keeps for that work, come free, or"
+            " with a higher quota."
+        ),
+    ),
+    "QUOTA_NOMINAL:TooSmall": Reason(
+        WARNING,
+        _("Needs {needed} of {flavor}; the nominal quota of {where} has {available} left."),
+        _("That quota is smaller than it needs: it fits with a loan, or with a higher quota."),
+    ),
+    "QUOTA_NOMINAL:TooSmallKept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; the nominal quota of {where} has {available} left for it:"
+            " {kept} more are kept for work that goes first."
+        ),
+        _("That quota is smaller than it needs: it fits with a loan, or with a higher quota."),
     ),
     "BORROW_LIMIT": Reason(
         WARNING,

@@ -19,7 +19,8 @@ from scheduling.engine.together import assign_unit, units_of
 from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import by_importance, demand, device_request, without_island
 
-KEPT = "Kept"  # a cause, as the registry of reasons names it
+# Causes, as the registry of reasons names them.
+KEPT, TOO_SMALL, TOO_SMALL_KEPT = "Kept", "TooSmall", "TooSmallKept"
 Facts = dict[str, str | int]
 Look = tuple[PodSet, Option]
 MOST_HOLDERS = 20  # named in one blocker
@@ -65,7 +66,7 @@ def quota_blockers(
     if used + needed <= nominal:
         return [_cohort_blocker(books, ledger, queue, fr, needed, kept)]
     own_kept = used - books.now.ledger.used(queue, fr)
-    facts |= _kept(min(kept, own_kept))
+    facts |= _own_lack(used, nominal, needed, min(kept, own_kept))
     own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
     if ledger.nodes[queue].parent is None:
         return [own]
@@ -76,6 +77,18 @@ def quota_blockers(
 def _kept(amount: int) -> Facts:
     """Return the facts of what is free and kept for work that goes first."""
     return {"cause": KEPT, "kept": amount} if amount > 0 else {}
+
+
+def _own_lack(used: int, nominal: int, needed: int, kept: int) -> Facts:
+    """Return the facts of what the own quota lacks: what has to end of all that is held.
+
+    What is held may be more than the quota (loans, debts); then no more than all can end, and a
+    request larger than the whole quota fits with a loan at best.
+    """
+    facts = _kept(kept)
+    if needed > nominal:
+        return {**facts, "cause": TOO_SMALL_KEPT if facts else TOO_SMALL}
+    return {**facts, "missing": used + needed - nominal}
 
 
 def _limit_blocker(

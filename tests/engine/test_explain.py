@@ -146,3 +146,22 @@ def test_a_blocked_workload_has_no_position_and_keeps_no_claim() -> None:
     (hold,) = decide(made.build()).decisions
     assert isinstance(hold, Hold)
     assert (hold.reason, hold.position) == (PendingReason.ON_HOLD, None)
+
+
+def _nominal(made: World) -> Blocker:
+    return next(b for b in blockers(made) if b.code is Code.QUOTA_NOMINAL)
+
+
+def test_a_request_beyond_the_own_quota_is_not_told_that_more_of_it_may_come_free() -> None:
+    made = world().nodes(4).queue("a", 8).queue("lender", 8)
+    made.running("r", "lender", gpus=8, on=NODE)
+    told = _nominal(made.pending("p", "a", pods(3, 4)))
+    assert (told.available, told.facts["cause"]) == (8, "TooSmall")
+    assert "missing" not in told.facts
+
+
+def test_a_queue_that_borrows_is_told_how_much_of_all_that_it_holds_must_end() -> None:
+    """It holds 12 of 8 and needs 4: within its own it starts once 8 have ended."""
+    made = world().nodes(4).queue("a", 8).queue("lender", 4)
+    told = _nominal(made.running("r", "a", gpus=12).pending("p", "a", gpus=4))
+    assert (told.available, told.facts["missing"]) == (0, 8)

@@ -25,7 +25,7 @@ BLOCKED = {"resource": world.GPU, "needed": 4, "available": 1, "where": "h100-sx
 @pytest.mark.parametrize(
     ("code", "facts", "words"),
     [
-        ("QUOTA_NOMINAL", {}, "once 3 GPUs more of its own quota come free"),
+        ("QUOTA_NOMINAL", {}, "once 3 GPUs of what h100-sxm holds come free"),
         ("COHORT_EXHAUSTED", {}, "once 3 GPUs more come free in h100-sxm"),
         ("LENDER_BUSY", {}, "once 3 GPUs more come free in h100-sxm"),
         ("GANG_NO_FIT", {}, "once 3 GPUs more come free at the same time"),
