@@ -73,12 +73,13 @@ def load_platform(now: datetime | None = None, doors: Doors | None = None) -> Sn
     return _platform(now or clock.now(), doors or load_doors(), nodes)
 
 
-def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
+def load(now: datetime | None = None, *, waiting: bool = True, promised: bool = False) -> Loaded:
     """Read everything that a cycle may depend on, in a number of queries that never grows.
 
     Only live workloads, and those whose pods still stand, are read; without ``waiting`` only
-    what holds something. The number of the newest change is read first: what is committed while
-    the rest is being read counts as not seen.
+    what holds something; with ``promised`` also the gangs for which room is kept. The number of
+    the newest change is read first: what is committed while the rest is being read counts as not
+    seen.
     """
     now = now or clock.now()
     last_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
@@ -88,10 +89,10 @@ def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
     platform = _platform(now, doors, node_rows)
     if waiting:
         platform = replace(platform, shapes=recent(now))
-    works = read_works(doors, waiting=waiting)
-    snapshot = replace(
-        platform, workloads=tuple(works.workloads), memory=_memory(last_cycle, doors, now)
-    )
+    memory = _memory(last_cycle, doors, now)
+    kept_for = [one.workload for one in memory.reservations] if promised else []
+    works = read_works(doors, waiting=waiting, also=kept_for)
+    snapshot = replace(platform, workloads=tuple(works.workloads), memory=memory)
     return Loaded(
         now,
         snapshot,
@@ -109,9 +110,10 @@ def load(now: datetime | None = None, *, waiting: bool = True) -> Loaded:
 def load_standing(now: datetime) -> Snapshot:
     """Return the world without work that holds nothing, and which pods came lately.
 
-    What pages show of nodes and of who holds them rests on no more, however many wait.
+    Gangs for which room is kept are there: what pages show of nodes and of who holds them rests
+    on no more, however many wait.
     """
-    return replace(load(now, waiting=False).snapshot, shapes=recent(now))
+    return replace(load(now, waiting=False, promised=True).snapshot, shapes=recent(now))
 
 
 def _platform(now: datetime, doors: Doors, node_rows: Mapping[str, rows.Node]) -> Snapshot:

@@ -106,7 +106,11 @@ def keys_of(uid: object) -> tuple[str, str, str]:
 
 
 def read_works(
-    doors: Doors, uids: Collection[UUID] | None = None, *, waiting: bool = True
+    doors: Doors,
+    uids: Collection[UUID] | None = None,
+    *,
+    waiting: bool = True,
+    also: Collection[str] = (),
 ) -> Works:
     """Read live work and what still stands of work that is over. 4 queries for each 10,000.
 
@@ -114,10 +118,11 @@ def read_works(
         doors: where queue names lead.
         uids: which; all by default.
         waiting: also what holds nothing.
+        also: where all are read, but for those that hold nothing: who of them is read as well.
     """
     found = Works()
     for part in [None] if uids is None else persist.batches(uids):
-        _read(partial(_ask, uids=part, waiting=waiting), doors, found)
+        _read(partial(_ask, uids=part, waiting=waiting, also=also), doors, found)
     return found
 
 
@@ -127,11 +132,15 @@ Ask = Callable[[Callable[[Live], QuerySet[Any, Any]]], Answers]
 
 
 def _ask(
-    word: Callable[[Live], QuerySet[Any, Any]], *, uids: Collection[UUID] | None, waiting: bool
+    word: Callable[[Live], QuerySet[Any, Any]],
+    *,
+    uids: Collection[UUID] | None,
+    waiting: bool,
+    also: Collection[str],
 ) -> Answers:
     """Return what rows say of live workloads, all or these; ``word`` makes a query of them."""
     if uids is None:
-        return persist.fetch(word(_live(waiting=waiting)))
+        return persist.fetch(word(_live(waiting=waiting, also=also)))
     return _question(word, waiting=waiting).ask(uids)
 
 
@@ -140,9 +149,11 @@ def _question(word: Callable[[Live], QuerySet[Any, Any]], *, waiting: bool) -> p
     return persist.Question(lambda keys: word(_live(waiting=waiting).filter(uid__among=keys)))
 
 
-def _live(*, waiting: bool) -> QuerySet[rows.Workload]:
+def _live(*, waiting: bool, also: Collection[str] = ()) -> QuerySet[rows.Workload]:
     standing = rows.Admission.objects.filter(released_at=None).values("workload")
-    stands = Q(uid__in=standing)
+    stands = (
+        Q(uid__in=standing) | Q(uid__in=also, status__in=LIVE) if also else Q(uid__in=standing)
+    )
     return rows.Workload.objects.filter(Q(status__in=LIVE) | stands if waiting else stands)
 
 

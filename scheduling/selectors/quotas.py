@@ -133,7 +133,7 @@ class Board:
 def load_board(actor: Actor) -> Board:
     """Return the board as the actor may see it, in a fixed number of queries."""
     now = clock.now()
-    held = load(now, waiting=False)
+    held = load(now, waiting=False, promised=True)
     snapshot, line = held.snapshot, waiting_line(held.snapshot, held.doors)
     own = visible(ClusterQueue.objects.select_related("team", "cohort"), actor)
     queues = {queue.name: queue for queue in own}
