@@ -88,6 +88,14 @@ BLOCKERS: dict[str, Reason] = {
         _("Needs {needed} of {flavor}; with what {where} may still borrow it gets {available}."),
         _("Wait until the queue's own work ends, or ask for a higher borrowing limit."),
     ),
+    "BORROW_LIMIT:Kept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; with what {where} may still borrow it gets {available}:"
+            " {kept} more are kept for work that goes first."
+        ),
+        _("Wait until the work that goes first has ended or is withdrawn."),
+    ),
     "LENDER_BUSY": Reason(
         WARNING,
         _(

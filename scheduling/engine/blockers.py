@@ -70,7 +70,7 @@ def quota_blockers(
     own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
     if ledger.nodes[queue].parent is None:
         return [own]
-    limit = _limit_blocker(ledger, queue, fr, needed)
+    limit = _limit_blocker(ledger, books.now.ledger, queue, fr, needed)
     return [own, limit or _cohort_blocker(books, ledger, queue, fr, needed, kept)]
 
 
@@ -92,18 +92,23 @@ def _own_lack(used: int, nominal: int, needed: int, kept: int) -> Facts:
 
 
 def _limit_blocker(
-    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+    ledger: QuotaLedger, now: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
 ) -> Blocker | None:
-    """Return the lowest borrowing limit on the way up that the request would pass."""
-    remaining = needed
+    """Return the lowest borrowing limit on the way up that the request would pass.
+
+    What lies below it in the account of ``now`` beyond that is kept for others.
+    """
+    remaining, spare_now = needed, 0
     for node in ledger.path(queue):
         room, spare = ledger.borrowing_room(node, fr), ledger.spare(node, fr)
         if room is not None and remaining > spare + room:
             limit = ledger.quota(node, fr).borrowing_limit or 0
             facts: Facts = {"flavor": fr.flavor, "limit": limit, "kind": node.kind.value}
             available = spare + room + needed - remaining
+            below = spare_now + now.spare(node, fr) + (now.borrowing_room(node, fr) or 0)
+            facts |= _kept(below - max(0, available))
             return _short(BlockerCode.BORROW_LIMIT, fr, needed, available, node.name, facts)
-        remaining -= spare
+        remaining, spare_now = remaining - spare, spare_now + now.spare(node, fr)
     return None
 
 

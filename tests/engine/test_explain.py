@@ -87,6 +87,19 @@ def test_quota_that_is_kept_for_another_is_told_as_kept_and_not_as_used() -> Non
     assert (own.available, own.facts.get("cause")) == (4, None)
 
 
+def test_a_limit_that_only_kept_quota_reaches_is_told_as_kept() -> None:
+    """Own 4 and a loan of 4 are free, and kept for the elder gang of the same queue."""
+    made = world().nodes(3).queue("a", 4, borrow=4).queue("lender", 12)
+    made.running("r", "lender", gpus=4, on=NODE, duration_s=1400.0)
+    made.running("s", "lender", gpus=4, on={"h100-node-02": 1}, duration_s=1400.0)
+    made.pending("first", "a", pods(2, 4))
+    made.memory = decide(made.build()).memory
+    told = {b.code: b for b in blockers(made.pending("p", "a", gpus=2))}
+    assert told[Code.BORROW_LIMIT].available == 0
+    assert told[Code.BORROW_LIMIT].facts["cause"] == "Kept"
+    assert told[Code.BORROW_LIMIT].facts["kept"] == 8
+
+
 def test_among_pod_sets_the_hardest_reason_counts() -> None:
     made = world().nodes(1).queue("cq", 4, None).running("r", "cq", gpus=3, on=NODE)
     made.pending("p", "cq", pods(1, 1, "a"), pods(1, 1, "b", node_selector={"accelerator": "z"}))
