@@ -70,12 +70,15 @@ def said(numbers: Mapping[str, Any], currency: str) -> dict[str, Any]:
 
 
 def subject_words(subject: str) -> str:
-    """Return ``model_group=llama team=ia`` as "model llama, team ia"; other texts as they are."""
+    """Return ``model_group=llama team=ia`` as "model llama, team ia"; other texts as they are.
+
+    What has no value (``flavor=``) is left out.
+    """
     parts = _PAIR.split(subject)
     if len(parts) == 1:
         return subject
     pairs = zip(parts[1::2], parts[2::2], strict=True)
-    return ", ".join(f"{SUBJECTS.get(name, name)} {value}" for name, value in pairs)
+    return ", ".join(f"{SUBJECTS.get(name, name)} {value}" for name, value in pairs if value)
 
 
 def _number(value: Any) -> Decimal | None:

@@ -224,7 +224,7 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "PROMISED": Reason(
         INFO,
-        _("Room on {nodes} nodes is promised to it: it starts by {until}."),
+        _("Room on {on_nodes} is promised to it: it starts by {until}."),
         _("The promise holds as long as running work ends when it said that it would."),
         _("Room is promised to it."),
     ),

@@ -38,6 +38,24 @@ def test_every_wait_says_what_would_make_it_fit(code, facts, words):
     assert words in reasons.next_step(code, {**BLOCKED, **facts})
 
 
+@pytest.mark.parametrize(("nodes", "words"), [(1, "Room on 1 node is"), (3, "Room on 3 nodes is")])
+def test_promised_room_counts_its_nodes_as_people_do(nodes, words):
+    assert reasons.sentence("PROMISED", {"nodes": nodes, "until": 1_700_000_000}).startswith(words)
+
+
+def test_who_stands_in_a_strict_line_is_not_said_to_be_looked_at_in_every_cycle(
+    platform, ada, signed_in
+):
+    ClusterQueue.objects.update(queueing_strategy="StrictFIFO")
+    behind = world.work("datos", "behind")
+    decide()
+    behind.refresh_from_db()
+    page = story(signed_in(ada), behind)
+    assert "it is looked at once those ahead have started" in page
+    assert "Looked at again in every cycle" not in page
+    assert "Looked at again in every cycle" in story(signed_in(ada), platform.later)
+
+
 def test_a_gang_without_room_names_the_flavor_where_there_is_one():
     numbers = {**BLOCKED, "available": 0}
     told = reasons.sentence("GANG_NO_FIT", numbers)
