@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.problems import Rejected, Stale
-from queues import pages
+from queues import merging, pages
 from queues.access import Actor, actor_of, require
 from queues.descriptions import describe_person
 from queues.forms import (
@@ -144,12 +144,15 @@ def person_edit(request: HttpRequest, username: str) -> HttpResponse:
         actor = actor_of(request).user
         edit_person(wanted, actor=actor, reason=reason, if_seen=form.seen_state())
     except Stale as error:
-        found = pages.clashes(form.data.get("seen", ""), spec, wanted)
+        seen = merging.read_seen(form.data.get("seen", ""))
+        told = " ".join(problem.message for problem in error.problems)
+        conflict = {"words": told, "clashes": pages.clashes(seen, spec, wanted)}
         carried = request.POST.copy()
-        carried["seen"] = pages.as_seen(spec)
+        shown = form.initial_of(merging.merge(seen, spec, wanted))
+        for name, value in {**shown, "seen": pages.as_seen(spec)}.items():
+            carried.setlist(name, value if isinstance(value, list) else [value])
         form.data = carried
-        words = error.problems[0].message
-        return _show(request, user, forms, CONFLICT, clashes=found, conflict=words)
+        return _show(request, user, forms, CONFLICT, conflict=conflict)
     except Rejected as error:
         problems = add_problems(form, error.problems)
         return _show(request, user, forms, REFUSED, problems=problems)

@@ -86,14 +86,21 @@ def load_platform(now: datetime | None = None, doors: Doors | None = None) -> Sn
     return _platform(now or clock.now(), _read_tables(), doors)
 
 
-def load(now: datetime | None = None, *, waiting: bool = True, past: PastUse = "exact") -> Loaded:
+def load(
+    now: datetime | None = None,
+    *,
+    waiting: bool = True,
+    past: PastUse = "exact",
+    promised: bool = False,
+) -> Loaded:
     """Read everything that a cycle may depend on, in a number of queries that never grows.
 
     Only live workloads, and those whose pods still stand, are read; without ``waiting`` only
-    what holds something. ``past`` use of queues is what a cycle would decide on; ``noted``: what
-    the last cycle knew of it, fading since, however long nobody has decided; ``none``: nothing
-    may rest on it. The number of the newest change is read first:
-    what is committed while the rest is being read counts as not seen.
+    what holds something; with ``promised`` also the gangs for which room is kept. ``past`` use of
+    queues is what a cycle would decide on; ``noted``: what the last cycle knew of it, fading
+    since, however long nobody has decided; ``none``: nothing may rest on it. The number of the
+    newest change is read first: what is committed while the rest is being read counts as not
+    seen.
     """
     now = now or clock.now()
     last_change, last_cycle = _last_ones()
@@ -104,12 +111,10 @@ def load(now: datetime | None = None, *, waiting: bool = True, past: PastUse = "
     platform = _platform(now, tables)
     if waiting:
         platform = replace(platform, shapes=recent(now))
-    works = read_works(doors, waiting=waiting)
-    snapshot = replace(
-        platform,
-        workloads=tuple(works.workloads),
-        memory=_memory(last_cycle, doors, now, past=past),
-    )
+    memory = _memory(last_cycle, doors, now, past=past)
+    kept_for = [one.workload for one in memory.reservations] if promised else []
+    works = read_works(doors, waiting=waiting, also=kept_for)
+    snapshot = replace(platform, workloads=tuple(works.workloads), memory=memory)
     return Loaded(
         now,
         snapshot,
@@ -127,9 +132,11 @@ def load(now: datetime | None = None, *, waiting: bool = True, past: PastUse = "
 def load_standing(now: datetime) -> Snapshot:
     """Return the world without work that holds nothing, and which pods came lately.
 
-    What pages show of nodes and of who holds them rests on no more, however many wait.
+    Gangs for which room is kept are there: what pages show of nodes and of who holds them rests
+    on no more, however many wait.
     """
-    return replace(load(now, waiting=False, past="none").snapshot, shapes=recent(now))
+    standing = load(now, waiting=False, past="none", promised=True).snapshot
+    return replace(standing, shapes=recent(now))
 
 
 @dataclass(frozen=True, slots=True)

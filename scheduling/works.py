@@ -107,7 +107,11 @@ def keys_of(uid: object) -> tuple[str, str, str]:
 
 
 def read_works(
-    doors: Doors, uids: Collection[UUID] | None = None, *, waiting: bool = True
+    doors: Doors,
+    uids: Collection[UUID] | None = None,
+    *,
+    waiting: bool = True,
+    also: Collection[str] = (),
 ) -> Works:
     """Read live work and what still stands of work that is over. 4 queries for each 10,000.
 
@@ -117,11 +121,12 @@ def read_works(
         doors: where queue names lead.
         uids: which; all by default.
         waiting: also what holds nothing.
+        also: where all are read, but for those that hold nothing: who of them is read as well.
     """
     found = Works()
     if uids is None and not waiting:  # few: at once, so that they are of one instant
         words = (_open_ones, _facts, _roles, _stands)
-        told = read_together(*(word(_live(waiting=False)) for word in words))
+        told = read_together(*(word(_live(waiting=False, also=also)) for word in words))
         answers: Mapping[Any, Answers] = dict(zip(words, told, strict=True))
         _read(answers.__getitem__, doors, found)
         return found
@@ -149,9 +154,11 @@ def _question(word: Callable[[Live], QuerySet[Any, Any]], *, waiting: bool) -> p
     return persist.Question(lambda keys: word(_live(waiting=waiting).filter(uid__among=keys)))
 
 
-def _live(*, waiting: bool) -> QuerySet[rows.Workload]:
+def _live(*, waiting: bool, also: Collection[str] = ()) -> QuerySet[rows.Workload]:
     standing = rows.Admission.objects.filter(released_at=None).values("workload")
-    stands = Q(uid__in=standing)
+    stands = (
+        Q(uid__in=standing) | Q(uid__in=also, status__in=LIVE) if also else Q(uid__in=standing)
+    )
     return rows.Workload.objects.filter(Q(status__in=LIVE) | stands if waiting else stands)
 
 

@@ -26,7 +26,8 @@ class Segment(NamedTuple):
 class QuotaBar:
     """One bar. Amounts are in canonical units of ``resource``.
 
-    ``used`` includes what is borrowed. ``ceiling`` None: no borrowing limit. ``scale`` is the
+    ``used`` includes what is borrowed; ``alone``: from nobody, in no cohort, as what was cut
+    below what runs. ``ceiling`` None: no borrowing limit. ``scale`` is the
     amount at the right end; sisters share it, so that equal lengths are equal amounts.
     """
 
@@ -39,11 +40,17 @@ class QuotaBar:
     ceiling: int | None = None
     resource: str = "nvidia.com/gpu"
     scale: int = 0
+    alone: bool = False
 
     @property
     def own(self) -> int:
         """Return what is used of the nominal quota."""
         return max(0, self.used - self.borrowed)
+
+    @property
+    def on_loan(self) -> int:
+        """Return what is borrowed from somebody."""
+        return 0 if self.alone else self.borrowed
 
     @property
     def idle(self) -> int:
@@ -128,7 +135,8 @@ class QuotaBar:
     def words(self) -> list[tuple[str, str]]:
         """Return the parts that stand beside the bar, as (class, words); zero is left out."""
         parts = [
-            ("borrowed", self.borrowed, gettext("%(amount)s borrowed")),
+            ("borrowed", self.on_loan, gettext("%(amount)s borrowed")),
+            ("borrowed", self.borrowed - self.on_loan, gettext("%(amount)s above its own")),
             ("lent", self.lent, gettext("%(amount)s lent")),
             ("", self.idle, gettext("%(amount)s idle")),
         ]

@@ -152,7 +152,7 @@ def _words(numbers: Mapping[str, Any]) -> _Numbers:
             words[name] = words[source]
     needed, available = words.get("needed"), words.get("available")
     if isinstance(needed, int) and isinstance(available, int):
-        words["missing"] = max(0, needed - max(0, available))
+        words.setdefault("missing", max(0, needed - max(0, available)))
     _spell(words)
     return words
 
@@ -169,6 +169,8 @@ def _spell(words: _Numbers) -> None:
     for keys, describe in ways:
         known = [key for key in keys if isinstance(words.get(key), int)]
         words.update({key: describe(words[key]) for key in known})
+    if isinstance(count := words.get("nodes"), int):
+        words["on_nodes"] = ngettext("%(n)d node", "%(n)d nodes", count) % {"n": count}
     words.update({key: _describe_hours(words[key]) for key in GPU_HOURS if key in words})
 
 

@@ -57,7 +57,7 @@ BLOCKERS: dict[str, Reason] = {
     "QUOTA_NOMINAL": Reason(
         WARNING,
         _("Needs {needed} of {flavor}; the nominal quota of {where} has {available} left."),
-        _("It fits once {missing} more of its own quota come free, or with a higher quota."),
+        _("It fits once {missing} of what {where} holds come free, or with a higher quota."),
     ),
     "QUOTA_NOMINAL:Kept": Reason(
         WARNING,
@@ -65,12 +65,36 @@ BLOCKERS: dict[str, Reason] = {
             "Needs {needed} of {flavor}; the nominal quota of {where} has {available} left for it:"
             " {kept} more are kept for work that goes first."
         ),
-        _("It fits once {missing} more of its own quota come free, or with a higher quota."),
+        _(
+            "It fits once {missing} of what {where} holds, or keeps for that work, come free, or"
+            " with a higher quota."
+        ),
+    ),
+    "QUOTA_NOMINAL:TooSmall": Reason(
+        WARNING,
+        _("Needs {needed} of {flavor}; the nominal quota of {where} has {available} left."),
+        _("That quota is smaller than it needs: it fits with a loan, or with a higher quota."),
+    ),
+    "QUOTA_NOMINAL:TooSmallKept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; the nominal quota of {where} has {available} left for it:"
+            " {kept} more are kept for work that goes first."
+        ),
+        _("That quota is smaller than it needs: it fits with a loan, or with a higher quota."),
     ),
     "BORROW_LIMIT": Reason(
         WARNING,
         _("Needs {needed} of {flavor}; with what {where} may still borrow it gets {available}."),
         _("Wait until the queue's own work ends, or ask for a higher borrowing limit."),
+    ),
+    "BORROW_LIMIT:Kept": Reason(
+        WARNING,
+        _(
+            "Needs {needed} of {flavor}; with what {where} may still borrow it gets {available}:"
+            " {kept} more are kept for work that goes first."
+        ),
+        _("Wait until the work that goes first has ended or is withdrawn."),
     ),
     "LENDER_BUSY": Reason(
         WARNING,
@@ -200,7 +224,7 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "PROMISED": Reason(
         INFO,
-        _("Room on {nodes} nodes is promised to it: it starts by {until}."),
+        _("Room on {on_nodes} is promised to it: it starts by {until}."),
         _(
             "The promise holds as long as running work ends when it said that it would. Higher"
             " priority goes before it, and so do owners within their own quota where it would take"

@@ -9,7 +9,14 @@ from queues.choices import Fairness
 from queues.selectors import fairness_above
 from queues.specs import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, TopologySpec
 from scheduling.engine.snapshot import Snapshot
-from scheduling.selectors.edits import Standing, cleared, standing_now, without_checkpoint
+from scheduling.selectors.edits import (
+    Standing,
+    cleared,
+    debts_left,
+    queues_of,
+    standing_now,
+    without_checkpoint,
+)
 from scheduling.selectors.promises import became_impossible, concerns
 from scheduling.specs import NodeSpec
 
@@ -38,6 +45,9 @@ def judge(
     report.findings += cleared(before, after)
     report.findings += became_impossible(before.impossible, after.impossible)
     report.findings += without_checkpoint(before.snapshot, snapshot)
+    kept = [items[one.document.index].specs for one in report.results if not one.is_rejected]
+    edited = [name for specs in kept for spec in specs for name in queues_of(spec)]
+    report.findings += debts_left(before.snapshot, snapshot, edited)
     for result in report.results:
         if not result.is_rejected:
             specs = items[result.document.index].specs

@@ -19,7 +19,8 @@ from scheduling.engine.together import assign_unit, units_of
 from scheduling.engine.tree import Kind, QuotaKey
 from scheduling.engine.usage import by_importance, demand, device_request, without_island
 
-KEPT = "Kept"  # a cause, as the registry of reasons names it
+# Causes, as the registry of reasons names them.
+KEPT, TOO_SMALL, TOO_SMALL_KEPT = "Kept", "TooSmall", "TooSmallKept"
 Facts = dict[str, str | int]
 Look = tuple[PodSet, Option]
 MOST_HOLDERS = 20  # named in one blocker
@@ -65,11 +66,11 @@ def quota_blockers(
     if used + needed <= nominal:
         return [_cohort_blocker(books, ledger, queue, fr, needed, kept)]
     own_kept = used - books.now.ledger.used(queue, fr)
-    facts |= _kept(min(kept, own_kept))
+    facts |= _own_lack(used, nominal, needed, min(kept, own_kept))
     own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
     if ledger.nodes[queue].parent is None:
         return [own]
-    limit = _limit_blocker(ledger, queue, fr, needed)
+    limit = _limit_blocker(ledger, books.now.ledger, queue, fr, needed)
     return [own, limit or _cohort_blocker(books, ledger, queue, fr, needed, kept)]
 
 
@@ -78,19 +79,36 @@ def _kept(amount: int) -> Facts:
     return {"cause": KEPT, "kept": amount} if amount > 0 else {}
 
 
+def _own_lack(used: int, nominal: int, needed: int, kept: int) -> Facts:
+    """Return the facts of what the own quota lacks: what has to end of all that is held.
+
+    What is held may be more than the quota (loans, debts); then no more than all can end, and a
+    request larger than the whole quota fits with a loan at best.
+    """
+    facts = _kept(kept)
+    if needed > nominal:
+        return {**facts, "cause": TOO_SMALL_KEPT if facts else TOO_SMALL}
+    return {**facts, "missing": used + needed - nominal}
+
+
 def _limit_blocker(
-    ledger: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
+    ledger: QuotaLedger, now: QuotaLedger, queue: QuotaKey, fr: FlavorResource, needed: int
 ) -> Blocker | None:
-    """Return the lowest borrowing limit on the way up that the request would pass."""
-    remaining = needed
+    """Return the lowest borrowing limit on the way up that the request would pass.
+
+    What lies below it in the account of ``now`` beyond that is kept for others.
+    """
+    remaining, spare_now = needed, 0
     for node in ledger.path(queue):
         room, spare = ledger.borrowing_room(node, fr), ledger.spare(node, fr)
         if room is not None and remaining > spare + room:
             limit = ledger.quota(node, fr).borrowing_limit or 0
             facts: Facts = {"flavor": fr.flavor, "limit": limit, "kind": node.kind.value}
             available = spare + room + needed - remaining
+            below = spare_now + now.spare(node, fr) + (now.borrowing_room(node, fr) or 0)
+            facts |= _kept(below - max(0, available))
             return _short(BlockerCode.BORROW_LIMIT, fr, needed, available, node.name, facts)
-        remaining -= spare
+        remaining, spare_now = remaining - spare, spare_now + now.spare(node, fr)
     return None
 
 

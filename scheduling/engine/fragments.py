@@ -1,9 +1,10 @@
 """How well free GPUs can still be used: fragments, whole gangs, and what strands the rest.
 
 Every free GPU is counted in exactly one class: usable by a pod that usually comes, or stranded by
-one cause. Free GPUs of a healthy node are usable as far as the usual pod that makes most of
-them can be placed on it, again and again; what is then left is stranded by that which stopped
-it. Amounts are thousandths of a GPU. Source: ``placement.md`` 4.1, 4.5.
+one cause; that it is kept for a gang that waits is one. Free GPUs of a healthy node are usable as
+far as the usual pod that makes most of them can be placed on it, again and again; what is then
+left is stranded by that which stopped it. Amounts are thousandths of a GPU. Source:
+``placement.md`` 4.1, 4.5.
 """
 
 from collections import Counter
@@ -15,6 +16,7 @@ from scheduling.engine.atlas import Atlas, exclusion, untolerated
 from scheduling.engine.books import Books
 from scheduling.engine.capacity import FreeCapacity
 from scheduling.engine.machines import CPU, GPU, MEMORY, PODS, WHOLE, Node
+from scheduling.engine.offer import offered
 from scheduling.engine.scoring.devices import Ask, Layout
 from scheduling.engine.scoring.holes import Hole, Shape
 from scheduling.engine.scoring.popularity import Popularity, typical
@@ -34,6 +36,7 @@ class Stranded(StrEnum):
     NOT_READY = "not_ready"
     CORDONED = "cordoned"
     TAINT = "taint"
+    KEPT = "kept"  # it waits for a gang
     CPU = "cpu"
     MEMORY = "memory"
     PODS = "pods"
@@ -74,8 +77,9 @@ class Fragments:
 
     @property
     def in_service(self) -> int:
-        """Return what is free on nodes that pods may come to."""
-        return self.placeable - self.stranded.get(Stranded.TAINT, 0)
+        """Return what is free on nodes that pods may come to, and kept for nobody."""
+        gone = (Stranded.TAINT, Stranded.KEPT)
+        return self.placeable - sum(self.stranded.get(cause, 0) for cause in gone)
 
     @property
     def ratio(self) -> float | None:
@@ -91,13 +95,13 @@ def fragments(snapshot: Snapshot) -> tuple[Fragments, ...]:
     Cost: O(nodes x shapes) for each flavor, with at most ``MOST_SHAPES`` shapes.
     """
     atlas = Atlas(snapshot)
-    room, usual = Books(snapshot, atlas).now.room, usual_pods(atlas)
+    books, usual = offered(snapshot, atlas), usual_pods(atlas)
     found = []
     for flavor in sorted(snapshot.flavors):
         nodes = atlas.nodes_of(flavor)
         own = [pod for pod in usual if flavor in pod.flavors][:MOST_SHAPES]
         for resource in sorted({r for node in nodes for r in node.allocatable if is_gpu(r)}):
-            judge = _Judge(atlas, room, flavor, resource, own)
+            judge = _Judge(atlas, books, flavor, resource, own)
             found.append(judge.figures(nodes))
     return tuple(found)
 
@@ -106,13 +110,15 @@ def fragments(snapshot: Snapshot) -> tuple[Fragments, ...]:
 class _Spot:
     """What is free on one node: devices by their free thousandths; ``out``: why it is out.
 
-    Turns on a device count as devices, as the resource counts them.
+    ``kept``: thousandths that are free beside those, but wait for a gang. Turns on a device count
+    as devices, as the resource counts them.
     """
 
     node: Node
     devices: tuple[int, ...]
     layout: Layout
     out: Stranded | None
+    kept: int = 0
 
     def taken_by(self, ask: Ask) -> int:
         """Return the thousandths that one pod takes."""
@@ -134,12 +140,12 @@ class _Judge:
     def __init__(
         self,
         atlas: Atlas,
-        room: FreeCapacity,
+        books: Books,
         flavor: str,
         resource: str,
         usual: list[Usual],
     ) -> None:
-        self._atlas, self._room = atlas, room
+        self._atlas, self._room, self._standing = atlas, books.soon.room, books.now.room
         self._name, self._resource = flavor, resource
         self._flavors = atlas.flavors([flavor])
         self._usual = [pod for pod in usual if pod.ask(resource).devices]
@@ -155,6 +161,7 @@ class _Judge:
             used, why = self._use_of(spot)
             usable += used
             stranded.update(why)
+            stranded[spot.out or Stranded.KEPT] += spot.kept
         total = sum(s.node.allocatable.get(self._resource, 0) for s in spots) * WHOLE
         return Fragments(
             self._name,
@@ -162,7 +169,7 @@ class _Judge:
             nodes=len(spots),
             empty_nodes=sum(self._is_empty(spot) for spot in spots),
             total=total,
-            free=sum(spot.free for spot in spots),
+            free=sum(spot.free + spot.kept for spot in spots),
             usable=usable,
             stranded={cause: stranded[cause] for cause in Stranded if stranded[cause]},
             fragment=self._fragment(spots),
@@ -171,12 +178,15 @@ class _Judge:
 
     # ---- one node ------------------------------------------------------------------------------
     def _spot(self, node: Node) -> _Spot:
-        count = max(0, self._room.free(node.name, self._resource))
-        devices = (WHOLE,) * count
-        spare = self._room.spare(node.name)
+        devices, all_free = self._devices(self._room, node), self._devices(self._standing, node)
+        kept = max(0, sum(all_free) - sum(devices))
+        return _Spot(node, devices, self._room.spare(node.name).layout, self._out(node), kept)
+
+    def _devices(self, room: FreeCapacity, node: Node) -> tuple[int, ...]:
+        spare = room.spare(node.name)
         if spare.free and spare.layout.turns == 1 and self._resource == GPU:
-            devices = tuple(free for free in spare.free if free > 0)  # parts of them as well
-        return _Spot(node, devices, spare.layout, self._out(node))
+            return tuple(free for free in spare.free if free > 0)  # parts of them as well
+        return (WHOLE,) * max(0, room.free(node.name, self._resource))
 
     def _out(self, node: Node) -> Stranded | None:
         why, _taint = exclusion(node, ANYBODY, self._flavors)
@@ -187,7 +197,7 @@ class _Judge:
 
     def _is_empty(self, spot: _Spot) -> bool:
         whole = spot.node.allocatable.get(self._resource, 0)
-        return spot.out is None and whole > 0 and spot.whole == whole
+        return spot.out is None and whole > 0 and spot.whole * WHOLE + spot.kept == whole * WHOLE
 
     def _use_of(self, spot: _Spot) -> tuple[int, Counter[Stranded]]:
         """Return what usual pods can use of a node, and what strands the rest."""

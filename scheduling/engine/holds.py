@@ -103,7 +103,7 @@ class Holds:
         state = self._state
         claim, reserved = state.claims.lift(workload.key), state.reservations.lift(workload.key)
         if claim is not None or reserved is not None:  # what is kept for it is not what it lacks
-            why = self._explain(workload, claimed=claim is not None)
+            why = self._explain(workload, claimed=claim is not None, has_turn=True)
             if claim is not None:
                 state.claims.keep(claim)
             if reserved is not None:
@@ -117,10 +117,13 @@ class Holds:
             known[form] = self._explain(workload)
         return known[form]
 
-    def _explain(self, workload: Workload, *, claimed: bool = False) -> Why:
+    def _explain(
+        self, workload: Workload, *, claimed: bool = False, has_turn: bool = False
+    ) -> Why:
         """Explain a refusal; first what only time can remove, if the workload fits without it.
 
-        What counts is the fewest pods with which it would start; of a grown copy, the difference.
+        Who has the turn, for room is kept for it, has nobody before it. What counts is the fewest
+        pods with which it would start; of a grown copy, the difference.
         """
         state = self._state
         bound = () if claimed else state.reservations.binding(workload, state.now)
@@ -130,7 +133,7 @@ class Holds:
             if not any(blocker.code is BlockerCode.IMPOSSIBLE for blocker in blockers):
                 kept = (*self._claimed(workload), *self._reserved(workload, bound))
                 blockers = (*kept, *self._sheltered(workload), *blockers)
-                if reason is not PendingReason.NO_MATCHING_FLAVOR:
+                if reason is not PendingReason.NO_MATCHING_FLAVOR and not has_turn:
                     blockers = (*blockers, *self._rivals.ahead(workload))
                 self._wait_to_starve(workload, blockers)
         return reason, blockers

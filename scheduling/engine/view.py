@@ -3,11 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.flavors import options_of
 from scheduling.engine.loans import idle_nominal, lent
 from scheduling.engine.metering import admitted_ledger
+from scheduling.engine.offer import places
 from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import ClusterQueue, FlavorResource, PodSet, Snapshot
 from scheduling.engine.standing import standing
@@ -103,11 +105,13 @@ def _promised_below(ledger: QuotaLedger, key: QuotaKey, fr: FlavorResource) -> i
 def placeable(snapshot: Snapshot) -> dict[FlavorResource, int]:
     """Return what is free on nodes that take pods, by flavor: quota beyond it starts nothing.
 
-    A node of two flavors counts for both. Cost: O(nodes and pods' places).
+    What is kept for gangs that wait is not free (:mod:`scheduling.engine.offer`). A node of two
+    flavors counts for both. Cost: O(nodes and pods' places).
     """
     held: Counter[tuple[str, str]] = Counter()
-    for workload in snapshot.workloads:
-        for pod_set, assignment in paired(workload, standing(workload)):
+    stands = ((workload, standing(workload)) for workload in snapshot.workloads)
+    for workload, assignments in chain(stands, places(snapshot)):
+        for pod_set, assignment in paired(workload, assignments):
             for name, pods in assignment.nodes.items():
                 for resource, amount in pod_set.requests.items():
                     held[name, resource] += pods * amount

@@ -120,8 +120,15 @@ def _loans(first: State, then: State) -> Iterable[LoanChange]:
     for name in sorted(names):
         for column in sorted(columns):
             before, after = _borrowed(first, name, column), _borrowed(then, name, column)
-            if before != after:
+            if before != after and not _owes_nobody(then, name, column):
                 yield LoanChange(name, column, before, after)
+
+
+def _owes_nobody(state: State, name: str, column: FlavorResource) -> bool:
+    """Return whether a queue alone holds more than its own: that is debt, no loan given back."""
+    ledger, key = state.books.staying, queue_key(name)
+    node = ledger.nodes.get(key)
+    return node is not None and node.parent is None and ledger.borrowed(key, column) > 0
 
 
 def _borrowed(state: State, name: str, column: FlavorResource) -> int:

@@ -6,9 +6,12 @@ from typing import Any
 
 from gpuplatform.common import clock
 from queues.access import Actor
+from scheduling.engine.atlas import Atlas
 from scheduling.engine.fragments import fragments
+from scheduling.engine.offer import offered
+from scheduling.engine.quota import QuotaLedger
 from scheduling.engine.snapshot import FlavorResource
-from scheduling.engine.tree import Kind
+from scheduling.engine.tree import Kind, queue_key
 from scheduling.engine.view import QuotaRow, placeable
 from scheduling.recent import recent
 from scheduling.selectors.quotas import Board, load_board, queue_state
@@ -24,9 +27,9 @@ def read_availability(actor: Actor) -> list[dict[str, Any]]:
 
     ``in_quota_now`` + ``borrowable_now`` is what quota lets the queue take at once;
     ``free_on_nodes`` is what is free of that flavor on nodes that take pods, for everybody: the
-    smaller of the two can start. None where the flavor has no nodes. ``largest_gangs`` says how
-    many pods of 1, 2, ... GPUs each fit now on that flavor's nodes, by level: of everybody's
-    free GPUs, whatever the quota is.
+    smaller of the two can start. What is kept for gangs that wait is left out of all of them.
+    None where the flavor has no nodes. ``largest_gangs`` says how many pods of 1, 2, ... GPUs
+    each fit now on that flavor's nodes, by level: of everybody's free GPUs, whatever the quota is.
     """
     board = load_board(actor)
     gangs = {
@@ -35,19 +38,24 @@ def read_availability(actor: Actor) -> list[dict[str, Any]]:
         }
         for piece in fragments(replace(board.snapshot, shapes=recent(clock.now())))
     }
+    offer = offered(board.snapshot, Atlas(board.snapshot)).soon.ledger
     queues, free = (row for row in board.rows if row.kind is Kind.QUEUE), placeable(board.snapshot)
     return [
         {
-            **_cells(board, row, gangs.get((row.flavor, row.resource), {})),
+            **_cells(board, row, offer, gangs.get((row.flavor, row.resource), {})),
             "free_on_nodes": free.get(FlavorResource(row.flavor, row.resource)),
         }
         for row in queues
     ]
 
 
-def _cells(board: Board, row: QuotaRow, gangs: Mapping[str, Any]) -> dict[str, Any]:
-    queue = board.queues[row.name]
-    own = max(0, min(row.nominal - row.used, row.available))
+def _cells(
+    board: Board, row: QuotaRow, offer: QuotaLedger, gangs: Mapping[str, Any]
+) -> dict[str, Any]:
+    queue, key = board.queues[row.name], queue_key(row.name)
+    fr = FlavorResource(row.flavor, row.resource)
+    left = offer.available(key, fr)
+    own = max(0, min(row.nominal - offer.used(key, fr), left))
     return {
         "queue": row.name,
         "cohort": row.parent,
@@ -61,6 +69,6 @@ def _cells(board: Board, row: QuotaRow, gangs: Mapping[str, Any]) -> dict[str, A
         "lent": row.lent,
         "pending": row.pending,
         "in_quota_now": own,
-        "borrowable_now": max(0, row.available - own),
+        "borrowable_now": max(0, left - own),
         "largest_gangs": gangs,
     }

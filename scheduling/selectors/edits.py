@@ -25,6 +25,7 @@ from queues.specs import (
     ResourceGroupSpec,
     TopologySpec,
 )
+from scheduling.engine.debts import debts
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.tree import Kind
 from scheduling.engine.view import quota_rows
@@ -104,7 +105,7 @@ def watch_edit(spec: Any) -> Callable[[], list[Diagnostic]]:
         return [
             *unknown,
             *_not_looked_at(spec, after.snapshot),
-            *_debts(spec, after.snapshot),
+            *debts_left(before.snapshot, after.snapshot, queues_of(spec)),
             *_below_use(spec, before.snapshot, after.snapshot),
             *_standing_on(spec, before.snapshot),
             *changed_alerts(before, after, [spec]),
@@ -247,17 +248,23 @@ def _standing_on(spec: object, before: Snapshot) -> Iterable[Diagnostic]:
     yield Diagnostic("DRAIN_MOVES", f"Node/{spec.name}", "", numbers)
 
 
-def _debts(spec: object, snapshot: Snapshot) -> Iterable[Diagnostic]:
-    """Yield what a queue would hold above its new ceiling: a debt (``decisions.md`` 4)."""
-    if not isinstance(spec, ClusterQueueSpec):
-        return
-    for row in quota_rows(snapshot):
-        mine = row.kind is Kind.QUEUE and row.name == spec.name
-        if mine and row.ceiling is not None and row.used > row.ceiling:
-            numbers: dict[str, str | int] = {"queue": row.name, "flavor": row.flavor}
-            numbers |= {"resource": row.resource, "amount": row.used, "ceiling": row.ceiling}
-            numbers["over"] = row.used - row.ceiling
-            yield Diagnostic("EDIT_LEAVES_DEBT", f"ClusterQueue/{spec.name}", "groups", numbers)
+def debts_left(before: Snapshot, after: Snapshot, own: Iterable[str] = ()) -> Iterable[Diagnostic]:
+    """Yield what queues hold above all that they may use, where the edit makes it more.
+
+    Of the queues named in ``own``, which were edited, it is told however large it was. Own
+    queues come first, then the largest debts.
+    """
+    mine, was = set(own), debts(before)
+    found = debts(after)
+    for name, fr in sorted(found, key=lambda at: (at[0] not in mine, -found[at].over, at)):
+        debt, old = found[name, fr], was.get((name, fr))
+        if name not in mine and old is not None and old.over >= debt.over:
+            continue
+        numbers: dict[str, str | int] = {"queue": name, "flavor": fr.flavor}
+        numbers |= {"resource": fr.resource, "amount": debt.used, "ceiling": debt.ceiling}
+        numbers["over"] = debt.over
+        path = "groups" if name in mine else ""
+        yield Diagnostic("EDIT_LEAVES_DEBT", f"ClusterQueue/{name}", path, numbers)
 
 
 def _below_use(spec: object, before: Snapshot, after: Snapshot) -> Iterable[Diagnostic]:
@@ -293,6 +300,13 @@ def _unknown_resources(
     for resource in sorted(_resources(spec.groups) - known):
         numbers = {"resource": resource, "nearest": nearest_resource(resource, known)}
         yield Diagnostic("UNKNOWN_RESOURCE", spec.name, "groups", numbers)
+
+
+def queues_of(spec: object) -> tuple[str, ...]:
+    """Return the names of the queues whose own promises a spec sets."""
+    if isinstance(spec, CellsSpec):
+        return tuple(cell.queue for cell in spec.cells)
+    return (spec.name,) if isinstance(spec, ClusterQueueSpec) else ()
 
 
 def _resources(groups: Iterable[ResourceGroupSpec]) -> set[str]:

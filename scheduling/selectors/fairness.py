@@ -96,7 +96,12 @@ class Turns:
             how = gettext("what it asks for is its own quota")
         else:
             how = by
-        return gettext("%(name)s stands first: %(how)s.") % {"name": first.name, "how": how}
+        words = gettext("%(name)s stands first: %(how)s.") % {"name": first.name, "how": how}
+        idle = [child.name for child in self.children if child.waiting and not child.turn]
+        if idle:  # else their figures, smaller perhaps, seem to contradict it
+            why = gettext("Nothing that waits there can start, so it has no turn: %(names)s.")
+            words = f"{words} {why % {'names': ', '.join(idle)}}"
+        return words
 
 
 def turns(actor: Actor, view: "View", cohort: str, own: Mapping[str, object]) -> Turns | None:

@@ -73,7 +73,7 @@ def queues_sentence(
     nothing is said about the others.
     """
     bars = list(bars)
-    borrowed = sum(bar.borrowed for bar in bars)
+    borrowed = sum(bar.on_loan for bar in bars)
     idle = sum(bar.idle for bar in bars) + sum(row.idle for row in kept)
     words = {
         "borrowed": describe_amount(resource, borrowed),
@@ -130,7 +130,9 @@ def queue_sentence(name: str, bars: Iterable[QuotaBar]) -> str:
         parts = [f"{bar.used} {bar.label}" for bar in mine if bar.used]
         if len(parts) > 1:
             words["used"] = f"{words['used']} ({', '.join(parts)})"
-        return gettext("%(name)s holds %(used)s and borrows %(loans)s") % words
+        if any(bar.on_loan for bar in mine):
+            return gettext("%(name)s holds %(used)s and borrows %(loans)s") % words
+        return gettext("%(name)s holds %(used)s: %(loans)s") % words
     if lent:
         return gettext("%(name)s uses %(n)s of its %(nominal)s and lends %(lent)s") % {
             **words,

@@ -19,6 +19,7 @@ CAUSES: Mapping[Stranded, str | Promise] = {
     Stranded.NOT_READY: _("node not ready"),
     Stranded.CORDONED: _("node cordoned"),
     Stranded.TAINT: _("taint that nobody tolerates"),
+    Stranded.KEPT: _("kept for a gang that waits"),
     Stranded.CPU: _("CPU of the node used up"),
     Stranded.MEMORY: _("memory of the node used up"),
     Stranded.PODS: _("no pod slot left on the node"),

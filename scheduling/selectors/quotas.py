@@ -146,7 +146,7 @@ def load_board(actor: Actor, *, past: bool = False) -> Board:
     ``past``: also what queues used of late, which whose turn it is rests on.
     """
     now = clock.now()
-    held = load(now, waiting=False, past="noted" if past else "none")
+    held = load(now, waiting=False, past="noted" if past else "none", promised=True)
     snapshot, line = held.snapshot, waiting_line(held.snapshot, held.doors)
     known = held.doors.cluster_queues
     queues = {name: row for name, row in known.items() if actor.sees_team(row.team_id)}
@@ -173,6 +173,7 @@ def bar_of(row: QuotaRow, label: str = "") -> QuotaBar:
         pending=row.pending,
         ceiling=row.ceiling,
         resource=row.resource,
+        alone=row.kind is Kind.QUEUE and row.parent is None,
     )
 
 

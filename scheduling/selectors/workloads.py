@@ -19,7 +19,7 @@ from scheduling.engine.machines import GPU
 from scheduling.engine.partial import smallest
 from scheduling.engine.snapshot import PodSet
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.terms import PreemptionReason, Status
+from scheduling.engine.terms import BlockerCode, PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
@@ -160,6 +160,11 @@ class Story:
     def deciding(self) -> BlockerLine | None:
         """Return the blocker that decides."""
         return deciding(self.workload, self.blockers)
+
+    @property
+    def waits_in_line(self) -> bool:
+        """Return whether it is looked at only once those ahead of it have started."""
+        return any(line.code == BlockerCode.BEHIND_IN_QUEUE for line in self.blockers)
 
     @property
     def is_impossible(self) -> bool:

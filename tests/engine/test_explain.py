@@ -87,6 +87,19 @@ def test_quota_that_is_kept_for_another_is_told_as_kept_and_not_as_used() -> Non
     assert (own.available, own.facts.get("cause")) == (4, None)
 
 
+def test_a_limit_that_only_kept_quota_reaches_is_told_as_kept() -> None:
+    """Own 4 and a loan of 4 are free, and kept for the elder gang of the same queue."""
+    made = world().nodes(3).queue("a", 4, borrow=4).queue("lender", 12)
+    made.running("r", "lender", gpus=4, on=NODE, duration_s=1400.0)
+    made.running("s", "lender", gpus=4, on={"h100-node-02": 1}, duration_s=1400.0)
+    made.pending("first", "a", pods(2, 4))
+    made.memory = decide(made.build()).memory
+    told = {b.code: b for b in blockers(made.pending("p", "a", gpus=2))}
+    assert told[Code.BORROW_LIMIT].available == 0
+    assert told[Code.BORROW_LIMIT].facts["cause"] == "Kept"
+    assert told[Code.BORROW_LIMIT].facts["kept"] == 8
+
+
 def test_among_pod_sets_the_hardest_reason_counts() -> None:
     made = world().nodes(1).queue("cq", 4, None).running("r", "cq", gpus=3, on=NODE)
     made.pending("p", "cq", pods(1, 1, "a"), pods(1, 1, "b", node_selector={"accelerator": "z"}))
@@ -146,3 +159,22 @@ def test_a_blocked_workload_has_no_position_and_keeps_no_claim() -> None:
     (hold,) = decide(made.build()).decisions
     assert isinstance(hold, Hold)
     assert (hold.reason, hold.position) == (PendingReason.ON_HOLD, None)
+
+
+def _nominal(made: World) -> Blocker:
+    return next(b for b in blockers(made) if b.code is Code.QUOTA_NOMINAL)
+
+
+def test_a_request_beyond_the_own_quota_is_not_told_that_more_of_it_may_come_free() -> None:
+    made = world().nodes(4).queue("a", 8).queue("lender", 8)
+    made.running("r", "lender", gpus=8, on=NODE)
+    told = _nominal(made.pending("p", "a", pods(3, 4)))
+    assert (told.available, told.facts["cause"]) == (8, "TooSmall")
+    assert "missing" not in told.facts
+
+
+def test_a_queue_that_borrows_is_told_how_much_of_all_that_it_holds_must_end() -> None:
+    """It holds 12 of 8 and needs 4: within its own it starts once 8 have ended."""
+    made = world().nodes(4).queue("a", 8).queue("lender", 4)
+    told = _nominal(made.running("r", "a", gpus=12).pending("p", "a", gpus=4))
+    assert (told.available, told.facts["missing"]) == (0, 8)

@@ -9,7 +9,7 @@ from scheduling.engine.cycle import decide
 from scheduling.engine.plan import Blocker, Hold
 from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.terms import BlockerCode, Fairness
-from tests.engine.builders import World, world
+from tests.engine.builders import World, pods, world
 
 SHARE, HISTORY, NONE = Fairness.SHARE, Fairness.HISTORY, Fairness.NONE
 RIVALRY = {BlockerCode.NOMINAL_FIRST, BlockerCode.LARGER_SHARE, BlockerCode.USED_MORE}
@@ -112,3 +112,16 @@ def test_the_order_of_the_input_does_not_matter() -> None:
     snapshot = wanted(pool(HISTORY)).used(cq_datos=40.0, cq_ia=10.0).build()
     turned = replace(snapshot, workloads=snapshot.workloads[::-1])
     assert told(snapshot, "datos") == told(turned, "datos")
+
+
+def test_a_gang_that_room_is_promised_to_is_not_told_that_another_goes_first() -> None:
+    made = world().nodes(2).cohort("llm", nominal=8, fairness=HISTORY)
+    made.queue("cq-datos").queue("cq-ia").used(cq_datos=40.0, cq_ia=10.0)
+    made.running("old", "cq-datos", gpus=4, on=NODE, duration_s=1600.0)
+    made.pending("gang", "cq-datos", pods(2, 4))
+    made.memory = decide(made.build()).memory
+    assert [one.workload for one in made.memory.reservations] == ["gang"]
+    snapshot = made.pending("ia", "cq-ia", gpus=4).build()
+    holds = {d.workload: d for d in decide(snapshot).decisions if isinstance(d, Hold)}
+    assert BlockerCode.PROMISED in {blocker.code for blocker in holds["gang"].blockers}
+    assert told(snapshot, "gang") == []

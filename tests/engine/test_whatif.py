@@ -1,5 +1,6 @@
 """An edit is shown before it is saved: who starts, who goes, who waits because of it."""
 
+from scheduling.engine.snapshot import Snapshot
 from scheduling.engine.whatif import Difference, what_if
 from tests.engine.builders import H100, RECLAIM_ANY, World, pods, world
 
@@ -64,3 +65,15 @@ def test_a_loan_that_the_edit_cuts_is_told_with_both_amounts() -> None:
     (loan,) = what_if(before, after).loans
     assert (loan.queue, loan.column, loan.before, loan.after) == ("a", H100, 3, 1)
     assert what_if(before, before).loans == ()
+
+
+def test_a_borrower_that_leaves_its_cohort_gives_nothing_back_by_that() -> None:
+    """What it holds above its own is debt from then on; of a loan that ends nothing is said."""
+
+    def within(cohort: str | None) -> Snapshot:
+        made = world().nodes(1).queue("a", 1, cohort).queue("b", 3)
+        return made.running("big", "a", gpus=4, on=NODE).build()
+
+    assert what_if(within("llm"), within(None)).loans == ()
+    (loan,) = what_if(within(None), within("llm")).loans
+    assert (loan.before, loan.after) == (0, 3)

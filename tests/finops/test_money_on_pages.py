@@ -197,6 +197,7 @@ def test_a_finding_says_money_hours_and_counts_as_people_read_them(code, numbers
 
 def test_a_finding_is_about_something_in_words():
     assert subject_words("model_group=llama 70b team=ia") == "model llama 70b, team ia"
+    assert subject_words("flavor= source=capacity") == "source capacity"
     assert subject_words("gateway 2026-06-09 team-datos") == "gateway 2026-06-09 team-datos"
     assert subject_words("flavor= source=capacity") == "source capacity"
 

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from finops.models import Price
+from gpuplatform.doors.importer import import_documents
 from queues.models import ClusterQueue, Cohort, ResourceFlavor, Topology, TopologyLevel
 from scheduling.models import Node
 from tests.pages.conftest import decide
@@ -54,8 +55,8 @@ def dry(admin):
     return send
 
 
-def gpus(nominal):
-    cell = {"resource": "nvidia.com/gpu", "nominal": str(nominal)}
+def gpus(nominal, **limits):
+    cell = {"resource": "nvidia.com/gpu", "nominal": str(nominal), **limits}
     flavor = {"flavor": "h100-sxm", "quotas": [cell]}
     return [{"resources": ["nvidia.com/gpu"], "flavors": [flavor]}]
 
@@ -68,6 +69,45 @@ def test_a_cut_below_what_is_held_says_that_a_debt_stays(platform, check):
     assert (debt.numbers["amount"], debt.numbers["ceiling"], debt.numbers["over"]) == (12, 10, 2)
     assert "2 GPUs above its ceiling of 10 GPUs" in debt.sentence
     assert "EDIT_LEAVES_DEBT" not in told(check("queue", "cq-datos", **{"quota-0-nominal": "8"}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "cells"),
+    [
+        ({"groups": gpus(8, lending_limit="0")}, {"quota-0-lending_limit": "0"}),
+        ({"groups": gpus(2)}, {"quota-0-nominal": "2"}),
+        ({"cohort": None}, {"cohort": ""}),
+    ],
+    ids=["nothing is lent", "less is promised", "the cohort is left"],
+)
+def test_a_lender_that_takes_its_quota_away_is_told_who_is_left_in_debt(
+    platform, check, dry, changes, cells
+):
+    """Datos holds 4 GPUs of ia: with each of these edits of ia they are nobody's."""
+    for answer in (check("queue", "cq-ia", **cells), dry("cluster-queues/cq-ia", **changes)):
+        debt = told(answer)["EDIT_LEAVES_DEBT"]
+        numbers = debt["numbers"] if isinstance(debt, dict) else debt.numbers
+        assert (numbers["queue"], numbers["amount"], numbers["over"]) == ("cq-datos", 12, 4)
+        assert numbers["ceiling"] == 8
+
+
+def test_a_manifest_and_a_cohort_tell_the_same_debt(platform, dry):
+    Cohort.objects.create(name="above")
+    Cohort.objects.filter(name="llm").update(parent=Cohort.objects.get(name="above"))
+    ClusterQueue.objects.filter(name="cq-ia").update(cohort=Cohort.objects.get(name="above"))
+    assert "EDIT_LEAVES_DEBT" not in told(dry("cohorts/llm"))
+    assert told(dry("cohorts/llm", parent=None))["EDIT_LEAVES_DEBT"]["numbers"]["over"] == 4
+    text = "apiVersion: kueue.x-k8s.io/v1beta1\nkind: Cohort\nmetadata: {name: llm}\nspec: {}\n"
+    report = import_documents(text, actor=None, dry_run=True)
+    debt = {finding.code: finding for finding in report.findings}["EDIT_LEAVES_DEBT"]
+    assert (debt.subject, debt.numbers["over"]) == ("ClusterQueue/cq-datos", 4)
+
+
+def test_a_debt_of_others_that_the_edit_leaves_as_it_is_is_not_told_again(platform, dry):
+    ClusterQueue.objects.get(name="cq-ia").quotas.update(lending_limit=0)
+    assert "EDIT_LEAVES_DEBT" not in told(
+        dry("cluster-queues/cq-ia", groups=gpus(9, lending_limit="0"))
+    )
 
 
 def test_less_than_is_held_is_told_of_every_cell_that_drops_below(platform, check):

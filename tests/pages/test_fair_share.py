@@ -11,6 +11,7 @@ from queues.access import actor_for
 from queues.models import ClusterQueue, Cohort
 from scheduling.engine.view import quota_rows
 from scheduling.loader import load_snapshot
+from scheduling.models import Workload
 from scheduling.selectors import folding
 from scheduling.selectors.fair_share import fair_cells, fair_trees
 from scheduling.selectors.fairness import View
@@ -51,6 +52,15 @@ def test_every_sister_has_its_figures_and_who_stands_first_is_said(shared, ada, 
         "cq-datos": (2.0, 8, 12),
         "cq-ia": (1.0, 8, 2),
     }
+
+
+def test_who_waits_in_vain_is_named_for_its_figure_is_no_contradiction(shared, ada, signed_in):
+    Workload.objects.filter(name="later").delete()
+    world.work("datos", "huge", pods=99, gpus=4)
+    decide()
+    page = signed_in(ada).get(PAGE).text
+    assert "cq-ia stands first" in page
+    assert "Nothing that waits there can start, so it has no turn: cq-datos." in page
 
 
 def test_file_and_rest_answer_the_same_rows(shared, ada, signed_in):

@@ -172,7 +172,12 @@ def test_a_stale_edit_of_a_person_shows_both_sides_and_can_then_be_applied(ada, 
     User.objects.filter(pk=eve.pk).update(last_name="Theirs")
     page = browser.post(path, EVE | {"seen": seen})
     assert page.status_code == 412
-    assert "Theirs" in page.text
+    box = page.text[page.text.index('id="h-conflict"') :]
+    words = box[box.index("<p>") + 3 : box.index("</p>")]
+    assert re.match(r"[A-Z].*\w\. Nothing of yours is lost", words), words
+    rows = {row.label: row for row in page.context["conflict"]["clashes"]}
+    assert (rows["last name"].theirs, rows["last name"].yours) == ("Theirs", "")
+    assert page.context["form"]["last_name"].value() == "Theirs"  # hers is what was there before
     again = EVE | {"seen": page.context["form"]["seen"].value(), "last_name": "Mine"}
     assert browser.post(path, again).status_code == 302
     eve.refresh_from_db()

@@ -29,6 +29,10 @@ pytestmark = pytest.mark.django_db
             "cq holds 12 GPUs and borrows 4 h100 above its own 8",
         ),
         (
+            [QuotaBar("h100", 8, 12, borrowed=4, alone=True)],
+            "cq holds 12 GPUs: 4 h100 above its own 8",
+        ),
+        (
             [QuotaBar("h100", 64, 32), QuotaBar("a100", 32, 34, borrowed=2)],
             "cq holds 66 GPUs (32 h100, 34 a100) and borrows 2 a100 above its own 32",
         ),

@@ -79,6 +79,17 @@ def test_safety_and_order_stand_on_the_page_of_the_queue(platform, ada, signed_i
     assert "Order inside the queue the local queue that used least goes first" in said
 
 
+def test_a_queue_that_left_its_cohort_with_a_loan_says_that_it_owes_nobody(
+    platform, ada, signed_in
+):
+    ClusterQueue.objects.filter(name="cq-datos").update(cohort=None)
+    page = signed_in(ada).get("/queues/cq-datos/").text
+    assert "cq-datos holds 12 GPUs: 4 h100-sxm above its own 8" in page
+    assert "neither borrows nor lends" in page
+    assert "4 borrowed" not in page
+    assert "no limit</td>" not in page
+
+
 @pytest.mark.parametrize(("minimum_s", "says"), [(0, "yes"), (5_400, "from "), (60, "yes")])
 def test_running_work_says_from_when_it_may_be_evicted(db, ada, signed_in, minimum_s, says):
     world.nodes(1, gpus=2)

@@ -25,7 +25,7 @@ BLOCKED = {"resource": world.GPU, "needed": 4, "available": 1, "where": "h100-sx
 @pytest.mark.parametrize(
     ("code", "facts", "words"),
     [
-        ("QUOTA_NOMINAL", {}, "once 3 GPUs more of its own quota come free"),
+        ("QUOTA_NOMINAL", {}, "once 3 GPUs of what h100-sxm holds come free"),
         ("COHORT_EXHAUSTED", {}, "once 3 GPUs more come free in h100-sxm"),
         ("LENDER_BUSY", {}, "once 3 GPUs more come free in h100-sxm"),
         ("GANG_NO_FIT", {}, "once 3 GPUs more come free at the same time"),
@@ -36,6 +36,24 @@ BLOCKED = {"resource": world.GPU, "needed": 4, "available": 1, "where": "h100-sx
 )
 def test_every_wait_says_what_would_make_it_fit(code, facts, words):
     assert words in reasons.next_step(code, {**BLOCKED, **facts})
+
+
+@pytest.mark.parametrize(("nodes", "words"), [(1, "Room on 1 node is"), (3, "Room on 3 nodes is")])
+def test_promised_room_counts_its_nodes_as_people_do(nodes, words):
+    assert reasons.sentence("PROMISED", {"nodes": nodes, "until": 1_700_000_000}).startswith(words)
+
+
+def test_who_stands_in_a_strict_line_is_not_said_to_be_looked_at_in_every_cycle(
+    platform, ada, signed_in
+):
+    ClusterQueue.objects.update(queueing_strategy="StrictFIFO")
+    behind = world.work("datos", "behind")
+    decide()
+    behind.refresh_from_db()
+    page = story(signed_in(ada), behind)
+    assert "it is looked at once those ahead have started" in page
+    assert "Looked at again in every cycle" not in page
+    assert "Looked at again in every cycle" in story(signed_in(ada), platform.later)
 
 
 def test_a_gang_without_room_names_the_flavor_where_there_is_one():

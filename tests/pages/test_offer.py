@@ -1,0 +1,34 @@
+"""What could start now leaves out what is kept for a gang that waits, on every page alike."""
+
+import pytest
+
+from tests.scheduling.loop import world
+
+from .conftest import decide
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def promised(db):
+    """Three nodes of 4 GPUs; two are used for an hour, the third waits for a gang of 8."""
+    world.nodes(3, gpus=4)
+    world.queue("datos", 12)
+    for name in ("one", "two"):
+        world.work("datos", name, gpus=4, expected_duration_s=3600)
+    decide()
+    world.work("datos", "gang", pods=2, gpus=4)
+    decide()
+
+
+def test_availability_offers_neither_nodes_nor_quota_that_are_kept(promised, ada, signed_in):
+    (row,) = signed_in(ada).get("/api/v1/availability/").json()["results"]
+    assert (row["in_quota_now"], row["borrowable_now"], row["free_on_nodes"]) == (0, 0, 0)
+    assert {n for sizes in row["largest_gangs"].values() for n in sizes.values()} == {0}
+
+
+def test_the_nodes_say_that_they_are_free_kept_and_of_no_use(promised, ada, signed_in):
+    (piece,) = signed_in(ada).get("/api/v1/fragments/").json()["results"]
+    assert (piece["free"], piece["usable"], piece["stranded"]["kept"]) == (4, 0, 4)
+    page = signed_in(ada).get("/nodes/").text
+    assert "kept for a gang that waits" in page
