@@ -1,7 +1,6 @@
 """REST of money: prices in and out, bills out. Figures are those of the pages."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from django.conf import settings
 from django.http import Http404, HttpResponse
@@ -13,18 +12,18 @@ from rest_framework.response import Response
 
 from finops import exports, services
 from finops.files.answers import XLSX, Asked, file_answer
-from finops.models import Price
 from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView, chosen
 from queues.access import HasScope, actor_of, demand_visible, insist
 
 
-class PriceSerializer(serializers.Serializer[Price]):
+class PriceSerializer(KnownFields):
     """The shape of a price; what it may be stands in ``finops.rules``."""
 
     unit = serializers.ChoiceField(choices=PriceUnit.choices)
@@ -37,13 +36,6 @@ class PriceSerializer(serializers.Serializer[Price]):
         max_length=64, default="declared"
     )
     note = serializers.CharField(allow_blank=True, default="", max_length=500)
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
 
 
 class PricesView(CheckedView):

@@ -1,6 +1,5 @@
 """REST of budgets."""
 
-from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +19,7 @@ from finops.selectors.bills import may_see_bills
 from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
 from gpuplatform.common.days import DayInput
 from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
@@ -31,7 +31,7 @@ from queues.api import seen_version
 from queues.models import User
 
 
-class BudgetSerializer(serializers.Serializer[Budget]):
+class BudgetSerializer(KnownFields):
     """The shape of a budget; what it may be stands in ``finops.budgets.saving``."""
 
     scope = serializers.ChoiceField(choices=BudgetScope.choices)
@@ -46,13 +46,6 @@ class BudgetSerializer(serializers.Serializer[Budget]):
     first_day = DayInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
 
 
 class BudgetsView(CheckedView):

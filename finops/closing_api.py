@@ -1,6 +1,5 @@
 """REST of months: where each stands, its steps, acknowledgements, adjustments, its summary."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.http import Http404
@@ -18,6 +17,7 @@ from finops.selectors.board import Board, close_board
 from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
 from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import Actor, HasScope, actor_of, demand_visible, insist
@@ -27,25 +27,14 @@ from queues.models import User
 REASON_LENGTH = 500
 
 
-class Known(serializers.Serializer[BillingPeriod]):
-    """A body whose every field is read."""
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
-
-
-class StepSerializer(Known):
+class StepSerializer(KnownFields):
     """Why, and the hash of the lines that were seen."""
 
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
     seen = serializers.CharField(max_length=64, allow_blank=True, default="")
 
 
-class AcknowledgementSerializer(Known):
+class AcknowledgementSerializer(KnownFields):
     """A finding by its name, and why it may stay as it is."""
 
     code = serializers.CharField(max_length=48)
@@ -53,7 +42,7 @@ class AcknowledgementSerializer(Known):
     reason = serializers.CharField(max_length=500)
 
 
-class AdjustmentSerializer(Known):
+class AdjustmentSerializer(KnownFields):
     """A line by hand; team "" is the central account."""
 
     team = serializers.CharField(max_length=63, allow_blank=True, default="")
@@ -277,7 +266,7 @@ class AdjustmentView(CheckedView):
         return Response(board_json(_board(request, month)))
 
 
-def _body(shape: type[Known], request: Request) -> dict[str, Any]:
+def _body(shape: type[KnownFields], request: Request) -> dict[str, Any]:
     found = shape(data=request.data)
     found.is_valid(raise_exception=True)
     return dict(found.validated_data)

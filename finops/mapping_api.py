@@ -1,6 +1,5 @@
 """REST of mappings."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from django.http import Http404
@@ -17,13 +16,14 @@ from finops.specs import MappingSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView, chosen
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible, insist
 
 
-class MappingSerializer(serializers.Serializer[MappingSpec]):
+class MappingSerializer(KnownFields):
     """The shape of a mapping; what it may be stands in ``finops.mapping_rules``."""
 
     kind = serializers.ChoiceField(choices=MappingKind.choices)
@@ -38,13 +38,6 @@ class MappingSerializer(serializers.Serializer[MappingSpec]):
     valid_from = InstantInput(required=False, allow_null=True, default=None)
     valid_to = InstantInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
 
 
 class EndSerializer(serializers.Serializer[MappingSpec]):

@@ -1,7 +1,5 @@
 """REST of replays: ask, follow, read, cancel."""
 
-from collections.abc import Mapping
-from typing import Any
 from uuid import UUID
 
 from django.http import Http404
@@ -15,6 +13,7 @@ from finops.models import QuotaReplay
 from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
 from gpuplatform.common.days import DayInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.later import address_of
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
@@ -26,18 +25,7 @@ from scheduling.engine.machines import GPU
 MOST = 2**62
 
 
-class Known(serializers.Serializer[Any]):
-    """Refuses fields that nothing reads: a misspelt one must not be lost in silence."""
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Return the fields that are known."""
-        unknown = set(data) - set(self.fields) if isinstance(data, Mapping) else set()
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return super().to_internal_value(data)
-
-
-class CellSerializer(Known):
+class CellSerializer(KnownFields):
     """Another amount in one cell; limits that are left out or null are no limits."""
 
     queue = serializers.CharField(max_length=253)
@@ -52,7 +40,7 @@ class CellSerializer(Known):
     )
 
 
-class ReplaySerializer(Known):
+class ReplaySerializer(KnownFields):
     """A question: local days of the billing time zone, the last one included."""
 
     first_day = DayInput()

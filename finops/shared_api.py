@@ -1,8 +1,5 @@
 """REST of shared costs."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from django.http import Http404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -15,13 +12,14 @@ from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.models import User
 
 
-class SharedCostSerializer(serializers.Serializer[SharedCost]):
+class SharedCostSerializer(KnownFields):
     """The shape of a shared cost; what it may be stands in ``finops.shared_costs``."""
 
     method = serializers.ChoiceField(choices=SharingMethod.choices)
@@ -34,13 +32,6 @@ class SharedCostSerializer(serializers.Serializer[SharedCost]):
     valid_from = InstantInput(required=False, allow_null=True, default=None)
     valid_to = InstantInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
 
 
 class SharedCostsView(CheckedView):

@@ -19,6 +19,7 @@ from finops.selectors import sources
 from finops.specs import SourceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import DayInput
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.periods import is_day
 from gpuplatform.common.rest_shapes import ROWS
@@ -31,7 +32,7 @@ DAYS_SHOWN = 31
 MOST_DAYS = 400
 
 
-class SourceSerializer(serializers.Serializer[SourceSpec]):
+class SourceSerializer(KnownFields):
     """The shape of a source; what it may be stands in ``finops.source_rules``."""
 
     kind = serializers.ChoiceField(choices=SourceKind.choices)
@@ -42,13 +43,6 @@ class SourceSerializer(serializers.Serializer[SourceSpec]):
     first_day = DayInput(required=False, allow_null=True, default=None)
     enabled = TruthField(default=True)
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
 
 
 class ReasonSerializer(serializers.Serializer[Fetch]):

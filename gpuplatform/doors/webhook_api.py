@@ -1,6 +1,5 @@
 """REST of webhooks: ``/api/v1/webhooks/``. Secrets are answered once, when they are made."""
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.once import told_once
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst
 from gpuplatform.common.problems import Problem, Rejected
@@ -31,7 +31,7 @@ SCOPE = "webhooks"
 SCOPES = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), SCOPE)
 
 
-class WebhookBodySerializer(serializers.Serializer[Webhook]):
+class WebhookBodySerializer(KnownFields):
     """The shape of a webhook; what it may be stands in ``doors.webhooks.rules``."""
 
     name = serializers.CharField(max_length=1_000)
@@ -40,13 +40,6 @@ class WebhookBodySerializer(serializers.Serializer[Webhook]):
         child=serializers.CharField(max_length=100), max_length=len(TYPES) * 2
     )
     is_active = serializers.BooleanField(default=True)
-
-    def validate(self, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Refuse fields that nothing reads: a misspelt one must not be lost in silence."""
-        unknown = set(self.initial_data) - set(self.fields)
-        if unknown:
-            raise serializers.ValidationError(dict.fromkeys(sorted(unknown), "unknown field"))
-        return attrs
 
 
 class NewWebhookSerializer(WebhookBodySerializer):

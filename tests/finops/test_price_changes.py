@@ -200,6 +200,19 @@ def test_an_unknown_flavor_is_refused_alike_by_page_and_rest(
     assert Price.objects.count() == 1
 
 
+def test_a_misspelt_field_is_told_beside_all_else_that_is_wrong(june, fin, token_of, client):
+    price = {"unit": "gpu_hour", "subject": rows.FLAVOR, "ammount": "2.80", "valid_form": "now"}
+    headers = {"Authorization": token_of(fin, "cost:close")}
+    answer = client.post("/api/v1/prices/", price, "application/json", headers=headers)
+    assert answer.status_code == 400
+    told = {error["pointer"]: error["detail"] for error in answer.json()["errors"]}
+    assert told == {
+        "/amount": "This field is required.",
+        "/ammount": "unknown field",
+        "/valid_form": "unknown field",
+    }
+
+
 def test_a_flavor_that_is_gone_but_was_metered_can_still_be_priced(june):
     rows.flavor().delete()
     services.set_price(doubled(), None)
