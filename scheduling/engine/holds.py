@@ -162,7 +162,7 @@ class Holds:
         if ones:
             elder = elder_from(state.platform.patience, workload)
             self.instants += [elder] if elder > state.now else []
-            names = ", ".join(one.workload for one in ones)
+            names = ", ".join(sorted(one.workload for one in ones))
             facts: dict[str, str | int] = {"reserved_for": names}
             facts["until"] = math.ceil(max(one.starts_at for one in ones))
             promised = all(one.promised for one in ones)

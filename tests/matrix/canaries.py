@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from tests.matrix.world import CODES, KINDS, PARTNERS, uid
 
 # What is random in an answer and might hold anything.
-NOISE = re.compile(r'(csrfmiddlewaretoken" value|nonce|data-request-id|"request_id")\S*', re.ASCII)
+NOISE = re.compile(
+    r'(csrfmiddlewaretoken" value|"X-CSRFToken": |nonce|data-request-id|"request_id")\S*', re.ASCII
+)
 Found = set[tuple[str, str]]  # (team, kind of name)
 
 

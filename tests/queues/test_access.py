@@ -242,7 +242,7 @@ def test_demands():
 
 def test_who_asks_is_read_once_a_request(ada, eve, django_assert_num_queries):
     request = request_of(ada)
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(1):
         first = actor_of(request)
         assert actor_of(request) is first
     request.user = eve

@@ -9,6 +9,7 @@ from queues.access import Actor
 from queues.models import ResourceFlavor
 from scheduling import switching
 from scheduling.selectors.overview import longest_wait
+from scheduling.selectors.pages import Pages
 from tests.scheduling.life.living import after, settle
 from tests.scheduling.loop.world import FLAVOR, nodes, queue, story, work
 
@@ -27,7 +28,7 @@ def test_a_wait_begins_anew_with_an_eviction(clock: Any):
     switching.set_active(old.pk, active=False, actor=None)
     switching.set_active(old.pk, active=True, actor=None)
     old.refresh_from_db()
-    found = longest_wait(EVERYBODY)
+    found = longest_wait(EVERYBODY, Pages(EVERYBODY))
     assert found is not None
     assert found.workload.name == "young"
     assert found.workload.waits_since == found.workload.created_at
