@@ -40,6 +40,7 @@ OTHERS = {
     "shared_cost_end": SPARE,
 }
 # What is refused in this world: it has no gateway, and its month is not over.
+HOME = "/var/lib/gpuplatform"
 REFUSED = {
     "litellm_limits_read": 404,
     "litellm_limits_push": 404,
@@ -108,7 +109,7 @@ def asked(operation: Operation) -> tuple[Asked, dict[str, str]]:
 
 
 def shortened(value: Any) -> Any:
-    """Return an answer without most rows of long lists, and without secrets."""
+    """Return an answer without most rows of long lists, secrets, and paths of this machine."""
     if isinstance(value, list):
         return [shortened(one) for one in value[:MOST_ROWS]]
     if isinstance(value, dict):
@@ -116,7 +117,7 @@ def shortened(value: Any) -> Any:
             name: SHOWN_ONCE[name] if name in SHOWN_ONCE and one else shortened(one)
             for name, one in value.items()
         }
-    return value
+    return HOME if value == os.environ.get("GPUPLATFORM_HOME") else value
 
 
 def exchange(operation: Operation, client: Client) -> dict[str, Any]:
