@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from scheduling.engine.machines import PODS, PODS_PER_NODE, Node
-from scheduling.engine.plan import Admit, Evict, Plan
+from scheduling.engine.plan import Admit, Evict, Grow, Plan, Shrink
 from scheduling.engine.snapshot import Admission, Assignment, Reservation, Snapshot, Workload
 from scheduling.engine.standing import standing
 from scheduling.engine.usage import charged, paired, pod_footprint
@@ -109,28 +109,31 @@ def waits_behind(snapshot: Snapshot, work: Workload, one: Reservation) -> bool:
 def _may_own(snapshot: Snapshot, plan: Plan, start: Admit, one: Reservation) -> bool:
     """Return whether a start within its queue's own quota may go before a gang beyond its own.
 
-    In the order of the plan, work of the one queue may have left before it, and work of the
-    other have started: so what each holds is told to the advantage of who starts.
+    Judged by the flavors of the gang. In the order of the plan, work of the one queue may have
+    left before it, and work of the other have started or grown: so what each holds is told to
+    the advantage of who starts.
     """
     work = {w.key: w for w in snapshot.workloads}
     starts, gang = work[start.workload], work[one.workload]
     if starts.queue == gang.queue or starts.queue is None:
         return False
-    gone = {d.workload for d in plan.decisions if isinstance(d, Evict)}
-    stays = [w for w in snapshot.workloads if w.admission and not w.releasing]
-    owns = Load()
-    for held in stays:
-        if held.queue == starts.queue and held.key not in gone:
-            owns.update(charged(held, standing(held)))
-    owns.update(charged(starts, start.assignments))
+    less = {d.workload for d in plan.decisions if isinstance(d, Evict | Shrink)}
+    more = [d for d in plan.decisions if isinstance(d, Admit | Grow)]
+    owns = Load(charged(starts, start.assignments))
     needs = Load(charged(gang, one.assignments))
-    for held in stays:
+    for held in snapshot.workloads:
+        if held.admission is None or held.releasing:
+            continue
+        if held.queue == starts.queue and held.key not in less:
+            owns.update(charged(held, standing(held)))
         if held.queue == gang.queue:
             needs.update(charged(held, standing(held)))
-    for decision in plan.decisions:
-        if isinstance(decision, Admit) and work[decision.workload].queue == gang.queue:
+    for decision in more:
+        if work[decision.workload].queue == gang.queue:
             needs.update(charged(work[decision.workload], decision.assignments))
-    return _within(snapshot, starts, owns) and not _within(snapshot, gang, needs)
+    flavors = {flavor for a in one.assignments for flavor in a.flavors.values()}
+    same = Load({fr: amount for fr, amount in owns.items() if fr.flavor in flavors})
+    return _within(snapshot, starts, same) and not _within(snapshot, gang, needs)
 
 
 def _within(snapshot: Snapshot, work: Workload, load: Load) -> bool:

@@ -10,11 +10,20 @@ from hypothesis import strategies as st
 
 from scheduling.engine.cycle import decide
 from scheduling.engine.invariants import violations
+from scheduling.engine.machines import GPU
 from scheduling.engine.patience import Patience
 from scheduling.engine.plan import Admit, Evict, Hold
-from scheduling.engine.snapshot import Admission, PodSet, Preemption, Snapshot, Workload
+from scheduling.engine.snapshot import (
+    Admission,
+    Assignment,
+    PodSet,
+    Preemption,
+    Quota,
+    Snapshot,
+    Workload,
+)
 from scheduling.engine.terms import ReclaimWithinCohort
-from tests.engine.builders import World, pods, required, world
+from tests.engine.builders import World, columns, pods, required, world
 
 MINUTE = 60.0
 
@@ -227,6 +236,32 @@ def test_an_owner_within_its_quota_waits_for_no_gang_beyond_its_own(
     holds = {d.workload: d.blockers[0].code.value for d in plan.decisions if isinstance(d, Hold)}
     starts = {d.workload: "starts" for d in plan.decisions if isinstance(d, Admit)}
     assert (holds | starts)["later"] == answer
+
+
+def test_an_owner_stays_one_though_its_queue_borrows_of_another_flavor() -> None:
+    """The law that watches over reservations must see it as those who make them do."""
+    both = (columns("h100-sxm", {GPU: Quota(8)}), columns("old", {"gpu-old": Quota(1)}))
+    lent = (columns("h100-sxm", {GPU: Quota(4)}), columns("old", {"gpu-old": Quota(9)}))
+    made = (
+        world()
+        .nodes(2)
+        .flavor()
+        .flavor("old")
+        .queue("cq", groups=lent)
+        .queue("owner", groups=both)
+    )
+    made.running("ends", "owner", pods(1, 2), on={"h100-node-01": 1}, at=900.0, duration_s=600.0)
+    old = PodSet("main", 5, {"gpu-old": 1})
+    part = Assignment("main", 5, {"gpu-old": "old"})
+    made.pending("loan", "owner", old, admission=Admission(900.0, (part,)))
+    made.pending("gang", "cq", pods(2, 4), created_at=100.0)
+    made.memory = decide(made.build()).memory
+    assert [one.workload for one in made.memory.reservations] == ["gang"]
+    made.now += 1.0
+    snapshot = made.pending("later", "owner", pods(1, 2), created_at=200.0).build()
+    plan = decide(snapshot)
+    assert "later" in {d.workload for d in plan.decisions if isinstance(d, Admit)}
+    assert violations(snapshot, plan) == ()
 
 
 def test_an_owner_leaves_alone_what_is_kept_where_there_is_other_room() -> None:
