@@ -22,6 +22,9 @@ COLUMNS = (
 )
 
 
+Gangs = Mapping[str, Mapping[str, int]]  # pods that fit, by the GPUs of a pod, and by level
+
+
 def read_availability(actor: Actor) -> list[dict[str, Any]]:
     """Return one row for each column of each queue that the actor sees; canonical units.
 
@@ -29,7 +32,7 @@ def read_availability(actor: Actor) -> list[dict[str, Any]]:
     ``free_on_nodes`` is what is free of that flavor on nodes that take pods, for everybody: the
     smaller of the two can start. What is kept for gangs that wait is left out of all of them.
     None where the flavor has no nodes. ``largest_gangs`` says how many pods of 1, 2, ... GPUs
-    each fit now on that flavor's nodes, by level: of everybody's free GPUs, whatever the quota is.
+    each fit now on that flavor's nodes, by level, and in what quota lets the queue take.
     """
     board = load_board(actor)
     gangs = {
@@ -49,9 +52,7 @@ def read_availability(actor: Actor) -> list[dict[str, Any]]:
     ]
 
 
-def _cells(
-    board: Board, row: QuotaRow, offer: QuotaLedger, gangs: Mapping[str, Any]
-) -> dict[str, Any]:
+def _cells(board: Board, row: QuotaRow, offer: QuotaLedger, gangs: Gangs) -> dict[str, Any]:
     queue, key = board.queues[row.name], queue_key(row.name)
     fr = FlavorResource(row.flavor, row.resource)
     left = offer.available(key, fr)
@@ -70,5 +71,13 @@ def _cells(
         "pending": row.pending,
         "in_quota_now": own,
         "borrowable_now": max(0, left - own),
-        "largest_gangs": gangs,
+        "largest_gangs": _within(gangs, max(0, left)),
+    }
+
+
+def _within(gangs: Gangs, left: int) -> Gangs:
+    """Return how many pods fit on nodes, and no more than quota has left for."""
+    return {
+        size: {level: min(pods, left // int(size)) for level, pods in by_level.items()}
+        for size, by_level in gangs.items()
     }

@@ -32,3 +32,14 @@ def test_the_nodes_say_that_they_are_free_kept_and_of_no_use(promised, ada, sign
     assert (piece["free"], piece["usable"], piece["stranded"]["kept"]) == (4, 0, 4)
     page = signed_in(ada).get("/nodes/").text
     assert "kept for a gang that waits" in page
+
+
+def test_the_largest_gang_of_a_queue_is_no_larger_than_its_quota_has_left(db, ada, signed_in):
+    world.nodes(3, gpus=4)
+    world.queue("datos", 3, cohort="llm", borrowing_limit=2)
+    world.queue("ia", 4, cohort="llm")
+    decide()
+    mine, _ = signed_in(ada).get("/api/v1/availability/").json()["results"]
+    assert (mine["in_quota_now"], mine["borrowable_now"], mine["free_on_nodes"]) == (3, 2, 12)
+    told = {size: max(by_level.values()) for size, by_level in mine["largest_gangs"].items()}
+    assert told == {size: 5 // int(size) for size in told}
