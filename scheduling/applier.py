@@ -255,7 +255,8 @@ class _Application:
         right = decision.right
         facts: dict[str, Any] = {"right": right.value if right else "", "gpus": face.gpus}
         facts |= {
-            **lines.lost_by(decision),
+            # The engine counts from the admission; before its pods were ready it had done nothing.
+            **(lines.lost_by(decision) if face.status == Status.RUNNING else {}),
             **lines.goes_to(decision),
             **lines.shares_of(decision),
         }
@@ -301,8 +302,7 @@ class _Application:
         free: list[Admitted] = []
         asked: list[Admitted] = []
         for one in self._admits:
-            queue = self._known[one[0].workload].queue or ""
-            (asked if self._checks.of(queue) else free).append(one)
+            (asked if self._checks.of(self._queue_of(one[0])) else free).append(one)
         faces, now = self._world.faces, self._world.now
         taken = {
             d.workload: Move(faces[d.workload], Status.ADMITTED, now, facts=facts, gpus=gpus)
@@ -315,18 +315,20 @@ class _Application:
             faces[key].told = NOTHING_TOLD
         return started | self._reserve(asked)
 
+    def _queue_of(self, decision: Admit) -> str:
+        return self._known[decision.workload].queue or ""
+
     def _reserve(self, asked: list[Admitted]) -> set[str]:
         """Keep quota and nodes until checks have agreed."""
         if not asked:
             return set()
         assert self._checks is not None
-        faces, known, required = self._world.faces, self._known, self._checks
-        wanted = {
-            d.workload: Reservation(
-                faces[d.workload], required.of(known[d.workload].queue or ""), facts, gpus
-            )
-            for d, facts, gpus in asked
-        }
+        faces, required = self._world.faces, self._checks
+        wanted = {}
+        for decision, facts, gpus in asked:
+            face, names = faces[decision.workload], required.of(self._queue_of(decision))
+            reservation = Reservation(face, names, required.awaited(names), facts, gpus)
+            wanted[decision.workload] = reservation
         done = reserve_all(list(wanted.values()), self._world.now)
         return {key for key, one in wanted.items() if one.face.uid in done}
 

@@ -7,9 +7,9 @@ answer, through REST or a page. Source: ``admission.md`` K48.
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from django.db.models import F, OuterRef, Subquery
@@ -18,7 +18,14 @@ from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.wakeup import request_cycle
 from scheduling import lifecycle
-from scheduling.engine.terms import CheckVerdict, EvictionReason, Status
+from scheduling.engine.plan import Blocker
+from scheduling.engine.terms import (
+    BlockerCode,
+    CheckVerdict,
+    EvictionReason,
+    PendingReason,
+    Status,
+)
 from scheduling.holders import Holder
 from scheduling.models import Admission, AdmissionCheck, CheckState, Workload, WorkloadEvent
 from scheduling.routes import Refusal
@@ -102,6 +109,19 @@ class Required:
             )
         return self._found[queue]
 
+    def awaited(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Return these checks as blockers, as a workload's row holds what it waits for."""
+        kinds = {check.name: check.kind for check in self.checks}
+        return [
+            asdict(Blocker(BlockerCode.ADMISSION_CHECK, where=name, facts=_cause(kinds.get(name))))
+            for name in names
+        ]
+
+
+def _cause(kind: str | None) -> dict[str, str | int]:
+    """Return who answers: a person also where nobody knows the kind (:class:`Manual`)."""
+    return {} if kind in KINDS and kind != MANUAL else {"cause": "Manual"}
+
 
 def read_required() -> Required:
     """Read the checks, by name. 1 query."""
@@ -168,6 +188,19 @@ def note(answers: Iterable[Answer], now: datetime) -> None:
         answer.state.retry_after_s = answer.opinion.retry_after_s
         answer.state.at = now
         answer.state.save()
+        tell_awaited(answer.state.workload_id)
+
+
+def tell_awaited(uid: UUID) -> None:
+    """Say in the row of work that is reserved which checks have still to agree.
+
+    Whoever writes an answer calls this. 3 queries.
+    """
+    states = CheckState.objects.filter(workload=uid).exclude(state=CheckVerdict.READY.value)
+    names = states.order_by("check_name").values_list("check_name", flat=True)
+    waits = Workload.objects.filter(pk=uid, pending_reason=PendingReason.UNSATISFIED_CHECKS.value)
+    if waits.update(blockers=read_required().awaited(names)):
+        request_cycle(lifecycle.CHANGED, uid)
 
 
 def states_of(held: Iterable[Admission | Holder]) -> dict[UUID, list[CheckState]]:

@@ -122,10 +122,11 @@ def _stop(uids: Collection[UUID], reason: str, now: datetime) -> None:
 
 
 class Reservation(NamedTuple):
-    """For whom quota and nodes are kept, and until which checks have agreed."""
+    """For whom quota and nodes are kept, until which checks have agreed; those as blockers."""
 
     face: Face
     checks: Sequence[str]
+    awaited: Sequence[Mapping[str, Any]]
     facts: Mapping[str, Any]
     gpus: int
 
@@ -144,6 +145,7 @@ def reserve_all(reservations: Sequence[Reservation], now: datetime) -> set[UUID]
             facts={**one.facts, "checks": ", ".join(one.checks)},
             gpus=one.gpus,
             event_name=lifecycle.RESERVED,
+            more={"blockers": one.awaited},
         )
         for one in reservations
     ]

@@ -10,7 +10,7 @@ from scheduling.engine.terms import Status
 from scheduling.jsontexts import as_text, read_json
 from scheduling.moves import Move
 
-NO_GROWTH, NO_BLOCKERS = "{}", "[]"
+NO_GROWTH = "{}"
 
 
 class Held(NamedTuple):
@@ -64,7 +64,7 @@ class Face:
     def wait(self, move: Move) -> None:
         """Say what the row says after a move was written with which it waits (again)."""
         said = move.columns
-        self.told = said["pending_reason"], NO_BLOCKERS, None
+        self.told = said["pending_reason"], as_text(said["blockers"]), None
         self.executed_s = said.get("executed_s", self.executed_s)
         self.admitted_at = said.get("admitted_at", self.admitted_at)
         self.growth = NO_GROWTH if "growth" in said else self.growth

@@ -243,10 +243,11 @@ def lost_since(
 ) -> list[dict[str, Any]]:
     """Return the stretch whose progress is thrown away at ``at``, as a row holds it.
 
-    Since the last checkpoint of this attempt, else all of the attempt (``finops.md`` 5).
+    Since the last checkpoint of this attempt, else all of the attempt (``finops.md`` 5); nothing
+    of one whose pods have never been ready.
     """
     since = max(filter(None, (admission.admitted_at, admission.begun_at, saved)))
-    if admission.is_reserved or since >= at:
+    if admission.started_at is None or since >= at:
         return []
     return [{"from": since.isoformat(), "to": at.isoformat(), "gpus": gpus}]
 

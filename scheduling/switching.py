@@ -18,7 +18,7 @@ from gpuplatform.common.wakeup import request_cycle
 from queues.models import User
 from queues.services.writing import refuse, require_row
 from scheduling import lifecycle
-from scheduling.checks import KINDS, MANUAL
+from scheduling.checks import KINDS, MANUAL, tell_awaited
 from scheduling.engine.terms import CheckVerdict, Status
 from scheduling.models import AdmissionCheck, CheckState, Workload
 from scheduling.scaling import change_workload
@@ -158,6 +158,7 @@ def answer_check(
     state.state, state.message, state.at = verdict.value, message[:500], clock.now()
     state.by, state.retry_after_s = actor.username if actor else "", retry_after_s
     state.save()
+    tell_awaited(row.pk)
     facts = {"check": name, "verdict": verdict.value, "message": message[:500], "by": state.by}
     lifecycle.tell(row, "check_answered", at=state.at, facts=facts)
     _note(row, "check_answered", actor, "", check=name, verdict=verdict.value, message=message)

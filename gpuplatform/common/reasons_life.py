@@ -14,11 +14,21 @@ RESTS: dict[str, Reason] = {
     "GATED": Reason(
         INFO, _("It waits until somebody opens its gate."), _("Open it on the workload's page.")
     ),
-    "BACKING_OFF": Reason(
+    "BACKOFF": Reason(
         INFO,
         _("It was sent back and rests until {until}."),
         _("It is looked at again then, without anybody's help."),
         _("It was sent back and rests before it is tried again."),
+    ),
+    "ADMISSION_CHECK": Reason(
+        INFO,
+        _("The admission check {where} has not answered yet; quota and nodes are kept for it."),
+        _("It answers by itself: what it goes by stands on the page of admission checks."),
+    ),
+    "ADMISSION_CHECK:Manual": Reason(
+        INFO,
+        _("The admission check {where} waits for a person; quota and nodes are kept for it."),
+        _("Ask a platform admin to answer it: on this workload's page, or over REST."),
     ),
     "BUDGET_BLOCK": Reason(
         WARNING,

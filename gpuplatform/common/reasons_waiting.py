@@ -131,22 +131,46 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "NOMINAL_FIRST": Reason(
         INFO,
-        _("{rival} goes first in {where}: what it asks for is its own quota; {own} would borrow."),
+        _("In {where} {rival} goes first: what it asks for is its own quota; {own} would borrow."),
+        _("It fits once more comes free in {where} than the owners want back."),
+    ),
+    "NOMINAL_FIRST:Started": Reason(
+        INFO,
+        _(
+            "In {where} {rival} went first: what it asked for is its own quota; {own} would"
+            " borrow."
+        ),
         _("It fits once more comes free in {where} than the owners want back."),
     ),
     "LARGER_SHARE": Reason(
         INFO,
         _(
-            "{rival} goes first in {where}: with what it asks for it borrows {their_share} % of"
+            "In {where} {rival} goes first: with what it asks for it borrows {their_share} % of"
             " what there is, by weight; {own} would borrow {our_share} %."
+        ),
+        _("Its turn comes when {own} borrows less than the others in {where}, by weight."),
+    ),
+    "LARGER_SHARE:Started": Reason(
+        INFO,
+        _(
+            "In {where} {rival} went first: with what it got it borrows {their_share} % of what"
+            " there is, by weight; {own} would borrow {our_share} %."
         ),
         _("Its turn comes when {own} borrows less than the others in {where}, by weight."),
     ),
     "USED_MORE": Reason(
         INFO,
         _(
-            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours with"
+            "In {where} {rival} goes first: of late it has used {their_hours} GPU-hours with"
             " {their_gpus} promised; {own} has used {our_hours} with {our_gpus} promised."
+        ),
+        _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
+    ),
+    "USED_MORE:Started": Reason(
+        INFO,
+        _(
+            "In {where} {rival} went first: of late it had used {their_hours} GPU-hours with"
+            " {their_gpus} promised; {own} had used {our_hours} with {our_gpus} promised."
         ),
         _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
     ),
@@ -158,15 +182,15 @@ BLOCKERS: dict[str, Reason] = {
     "GANG_NO_FIT": Reason(
         WARNING,
         _("The gang needs {needed} at once; usable {where} nodes have room for {available}."),
-        _("It fits once {missing} more come free at the same time, or a node comes back."),
+        _("At least {missing} more must come free at the same time, or a node come back."),
         _("The gang needs {needed} at once; usable nodes have room for {available}."),
     ),
     "TOPOLOGY_NO_DOMAIN": Reason(
         WARNING,
         _("The gang needs {needed} together in one {where}; the roomiest has {available}."),
         _(
-            "It fits once {missing} more come free in one {where}; as preferred, instead of"
-            " required, it may stand in several."
+            "There is room for {fits} of its {pods} pods: it fits once one {where} has room for"
+            " all of them; as preferred, instead of required, it may stand in several."
         ),
     ),
     "TOPOLOGY_NO_DOMAIN:Slices": Reason(
@@ -183,7 +207,7 @@ BLOCKERS: dict[str, Reason] = {
     "TOPOLOGY_NO_DOMAIN:Group": Reason(
         WARNING,
         _("{group} need {needed} together in one {where}; the roomiest has {available}."),
-        _("It fits once {missing} more come free in one {where}."),
+        _("It fits once one {where} has room for all of their pods; now for {fits} of {pods}."),
     ),
     "FRAGMENTED": Reason(
         WARNING,

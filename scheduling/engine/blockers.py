@@ -71,7 +71,12 @@ def quota_blockers(
     if ledger.nodes[queue].parent is None:
         return [own]
     limit = _limit_blocker(ledger, books.now.ledger, queue, fr, needed)
-    return [own, limit or _cohort_blocker(books, ledger, queue, fr, needed, kept)]
+    cohort = _cohort_blocker(books, ledger, queue, fr, needed, kept)
+    if limit is None:
+        return [own, cohort]
+    lends = cohort.available or 0
+    # A limit alone says what it may borrow, which may be more than anybody has to lend.
+    return [own, cohort, limit] if lends < (limit.available or 0) else [own, limit]
 
 
 def _kept(amount: int) -> Facts:

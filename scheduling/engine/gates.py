@@ -12,10 +12,10 @@ Why = tuple[PendingReason, tuple[Blocker, ...]]
 _REASONS = {
     BlockerCode.QUEUE_STOPPED: PendingReason.ON_HOLD,
     BlockerCode.GATED: PendingReason.ADMISSION_GATED,
-    BlockerCode.BACKING_OFF: PendingReason.BACKING_OFF,
+    BlockerCode.BACKOFF: PendingReason.BACKING_OFF,
     BlockerCode.BUDGET_BLOCK: PendingReason.BACKING_OFF,
 }
-_UNTIL = frozenset({BlockerCode.BACKING_OFF, BlockerCode.BUDGET_BLOCK})
+_UNTIL = frozenset({BlockerCode.BACKOFF, BlockerCode.BUDGET_BLOCK})
 _CODES = frozenset(code.value for code in BlockerCode)
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from scheduling.engine.snapshot import Workload
 from scheduling.engine.terms import BlockerCode
 
-_RESTS = BlockerCode.BACKING_OFF.value
+_RESTS = BlockerCode.BACKOFF.value
 _ENDS_BY_TIME = frozenset({_RESTS, BlockerCode.BUDGET_BLOCK.value})
 
 

@@ -5,7 +5,7 @@ goes first needs no explanation; somebody less urgent does.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scheduling.engine.entries import never
 from scheduling.engine.fair_victims import sides
@@ -18,6 +18,8 @@ from scheduling.engine.state import State
 from scheduling.engine.terms import BlockerCode, Fairness
 from scheduling.engine.tournament import Contender, Footing, Tournament, Usage
 from scheduling.engine.tree import Kind, QuotaKey
+
+STARTED = "Started"  # the cause, as the registry of reasons names it: it waits no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class Rivals:
         mine = Rival(workload, queue, self._asks(workload))
         before = [one for one in self._started.get(root, ()) if self._overtook(one, mine)]
         if before and self._fits_without(before, workload):
-            yield self._told(before[-1], mine)
+            told = self._told(before[-1], mine)
+            yield replace(told, facts={**told.facts, "cause": STARTED})
             return
         following = self._whose_turn(root)
         shared = following is not None and following.usage.keys() & mine.usage.keys()

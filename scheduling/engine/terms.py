@@ -67,8 +67,9 @@ class BlockerCode(StrEnum):
     PROMISED = "PROMISED"
     GATHERING = "GATHERING"
     GATED = "GATED"
-    BACKING_OFF = "BACKING_OFF"
+    BACKOFF = "BACKOFF"
     BUDGET_BLOCK = "BUDGET_BLOCK"
+    ADMISSION_CHECK = "ADMISSION_CHECK"
 
 
 class EvictionReason(StrEnum):

@@ -31,6 +31,12 @@ ABOUT_QUOTA = frozenset(
 ABOUT_NODES = frozenset(
     {BlockerCode.GANG_NO_FIT, BlockerCode.FRAGMENTED, BlockerCode.TOPOLOGY_NO_DOMAIN}
 )
+PASSED_BY = frozenset(
+    {
+        *(BlockerCode.BEHIND_IN_QUEUE, BlockerCode.BACKOFF, BlockerCode.BUDGET_BLOCK),
+        *(BlockerCode.ADMISSION_CHECK, BlockerCode.GATED, BlockerCode.QUEUE_STOPPED),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

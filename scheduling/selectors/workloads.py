@@ -19,7 +19,7 @@ from scheduling.engine.machines import GPU
 from scheduling.engine.partial import smallest
 from scheduling.engine.snapshot import PodSet
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.terms import BlockerCode, PreemptionReason, Status
+from scheduling.engine.terms import PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
@@ -30,7 +30,13 @@ from scheduling.selectors.life import Life, life_of
 from scheduling.selectors.nodes import read_places
 from scheduling.selectors.pages import Pages
 from scheduling.selectors.reservations import ReservationRow, reservation_of
-from scheduling.selectors.waiting import BlockerLine, blocker_lines, deciding, is_impossible
+from scheduling.selectors.waiting import (
+    PASSED_BY,
+    BlockerLine,
+    blocker_lines,
+    deciding,
+    is_impossible,
+)
 
 WORKLOAD_COLUMNS = (
     "uid",
@@ -162,9 +168,9 @@ class Story:
         return deciding(self.workload, self.blockers)
 
     @property
-    def waits_in_line(self) -> bool:
-        """Return whether it is looked at only once those ahead of it have started."""
-        return any(line.code == BlockerCode.BEHIND_IN_QUEUE for line in self.blockers)
+    def waits_for_its_turn(self) -> bool:
+        """Return whether cycles pass it by until others have started, or somebody has answered."""
+        return any(line.code in PASSED_BY for line in self.blockers)
 
     @property
     def is_impossible(self) -> bool:

@@ -100,6 +100,15 @@ def test_a_limit_that_only_kept_quota_reaches_is_told_as_kept() -> None:
     assert told[Code.BORROW_LIMIT].facts["kept"] == 8
 
 
+def test_a_limit_is_told_with_the_lenders_where_they_have_less_to_lend_than_it_allows() -> None:
+    made = world().nodes(7).queue("a", 8, borrow=4).queue("lender", 8)
+    made.running("r", "a", gpus=2, on=NODE).running("s", "lender", gpus=4, on={"h100-node-02": 1})
+    made.running("t", "lender", gpus=4, on={"h100-node-03": 1})
+    told = {b.code: b for b in blockers(made.pending("p", "a", pods(3, 4)))}
+    assert list(told) == [Code.QUOTA_NOMINAL, Code.LENDER_BUSY, Code.BORROW_LIMIT]
+    assert (told[Code.BORROW_LIMIT].available, told[Code.LENDER_BUSY].available) == (10, 6)
+
+
 def test_among_pod_sets_the_hardest_reason_counts() -> None:
     made = world().nodes(1).queue("cq", 4, None).running("r", "cq", gpus=3, on=NODE)
     made.pending("p", "cq", pods(1, 1, "a"), pods(1, 1, "b", node_selector={"accelerator": "z"}))

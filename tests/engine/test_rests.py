@@ -33,7 +33,7 @@ def test_who_rests_is_passed_over_and_keeps_nobody_waiting(strategy: QueueingStr
         PendingReason.BACKING_OFF,
         None,
     )
-    assert (blocker.code, blocker.facts) == (BlockerCode.BACKING_OFF, {"until": 1060})
+    assert (blocker.code, blocker.facts) == (BlockerCode.BACKOFF, {"until": 1060})
     assert made.look_again_at == NOW + 60
 
 

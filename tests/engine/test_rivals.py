@@ -46,6 +46,7 @@ def test_who_started_in_its_place_and_what_both_have_used(fairness, codes) -> No
             "their_gpus": 0,
             "our_hours": "40.0",
             "our_gpus": 0,
+            "cause": "Started",  # it waits no more
         }
         words = reasons.sentence(blocker.code, {**blocker.facts, "where": blocker.where})
         assert "10.1 GPU-hours" in words
@@ -72,7 +73,7 @@ def test_who_asks_for_its_own_goes_first_whatever_the_shares() -> None:
     made.queue("cq-datos").queue("cq-ia", 1, fair_weight=0.0).running("x", "cq-datos", on=NODE)
     (blocker,) = told(wanted(made).build(), "datos")
     assert blocker.code is BlockerCode.NOMINAL_FIRST
-    assert "cq-ia goes first in llm" in reasons.sentence(
+    assert "In llm cq-ia went first" in reasons.sentence(
         blocker.code, {**blocker.facts, "where": "llm"}
     )
 

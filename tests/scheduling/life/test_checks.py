@@ -57,6 +57,36 @@ def test_quota_is_reserved_and_nothing_starts_before_somebody_agrees(clock: Any)
     ]
 
 
+def test_why_it_waits_names_the_check_and_who_has_to_answer(clock: Any):
+    AdmissionCheck.objects.create(name="budget-like", kind="likes", queues=["cq-datos"])
+    asks = work("datos", "asks", gpus=3)
+    settle()
+    asks.refresh_from_db()
+    told = [(one["code"], one["where"], one["facts"]) for one in asks.blockers]
+    by_a_person = {"cause": "Manual"}  # also where nobody knows the kind
+    assert told == [
+        ("ADMISSION_CHECK", "approval", by_a_person),
+        ("ADMISSION_CHECK", "budget-like", by_a_person),
+    ]
+    say(asks, CheckVerdict.READY)
+    asks.refresh_from_db()
+    assert [one["where"] for one in asks.blockers] == ["budget-like"]
+    answer_check(asks.pk, "budget-like", CheckVerdict.READY, actor=None)
+    settle()
+    assert (status(asks), asks.blockers) == (Status.RUNNING, [])
+
+
+def test_an_eviction_loses_nothing_of_work_that_has_never_run(clock: Any):
+    asks = work("datos", "asks", gpus=3)
+    settle()
+    after(clock, 3600)
+    queue_of = ClusterQueue.objects.filter(name="cq-datos")
+    queue_of.update(stop_policy="HoldAndDrain")
+    settle()
+    assert last(asks).lost == []
+    assert not [event for event in asks.events.all() if "lost_gpu_hours" in event.facts]
+
+
 def test_work_of_other_queues_is_not_asked():
     free = work("ia", "free")
     settle()
