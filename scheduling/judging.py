@@ -9,6 +9,7 @@ came back are told apart by that. Source: ``decisions.md`` 7 (cached and version
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -73,6 +74,7 @@ def _mark() -> Mark:
         return (connection.settings_dict["NAME"], *cursor.fetchall())
 
 
+@cache
 def _question() -> str:
     """Return the question for all tables at once; none of what is in it comes from outside."""
     quoted = connection.ops.quote_name
