@@ -231,7 +231,8 @@ def _live() -> str:
     """Return the question, which the ORM would word anew for each workload."""
     table = connection.ops.quote_name(Workload._meta.db_table)  # noqa: SLF001
     named = "namespace = %s AND kind = %s AND name = %s"
-    return f"SELECT 1 FROM {table} WHERE archived_at IS NULL AND status <> %s AND {named}"  # noqa: S608
+    live = "archived_at IS NULL AND status <> %s"
+    return f"SELECT 1 FROM {table} WHERE {live} AND {named} LIMIT 1"  # noqa: S608
 
 
 def name_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> Refused:

@@ -94,11 +94,19 @@ def _first(act: Callable[[], Response], request: Request, key: str, digest: str)
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             transaction.set_rollback(True)
             return response
-        row.code = response.status_code
-        row.body = json.loads(JSONRenderer().render(_kept(response)) or "null")
-        row.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
-        row.save(update_fields=["code", "body", "headers"])
+        _keep(row, response)
     return response
+
+
+def _keep(row: AnsweredRequest, response: Response) -> None:
+    """Keep the answer as it was said; its body is JSON already, which no column reads again."""
+    body = JSONRenderer().render(_kept(response)).decode() or "null"
+    headers = json.dumps({name: response[name] for name in KEPT_HEADERS if name in response})
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [response.status_code, body, headers, row.pk])
+
+
+_KEEP = "UPDATE common_answeredrequest SET code = %s, body = %s, headers = %s WHERE id = %s"
 
 
 def told_once(response: Response, *names: str) -> Response:
