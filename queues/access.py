@@ -22,6 +22,7 @@ from django.utils.translation import gettext_lazy
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
+from gpuplatform.common.questions import planned_cursor
 from queues.choices import SCOPES, Role, TeamRole
 from queues.models import ApiToken, Membership, PlatformRole, User
 
@@ -265,7 +266,7 @@ def _actor(user: User, token: ApiToken | None, held: Iterable[Held]) -> Actor:
 
 
 def _held_by(user: User) -> list[Held]:
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_held(), [user.pk, user.pk])
         return list(cursor.fetchall())
 

@@ -96,5 +96,6 @@ _BEARERS = Question(
             "user__memberships__role",
             Cast("scopes", TextField()),
         )
-    )
+    ),
+    planned=True,
 )

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from gpuplatform.common import clock
+from gpuplatform.common.questions import planned_cursor
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -69,7 +70,7 @@ def forget() -> None:
 
 
 def _mark() -> Mark:
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_question())
         return (connection.settings_dict["NAME"], *cursor.fetchall())
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import connection, models
 
+from gpuplatform.common.questions import planned_cursor
 from scheduling.cells import adapted, adapted_cells, as_json, copied_cells, element_cells
 
 BATCH = 200  # rows per statement elsewhere: SQLite bounds the parameters of one
@@ -111,28 +112,28 @@ def create_together(*parts: Sequence[models.Model]) -> None:
             create(rows)
         return
     parts = tuple(rows for rows in parts if rows)
-    sql = _words_together(tuple((type(rows[0]), len(rows)) for rows in parts))
-    given = [
-        as_json(value) if isinstance(field, models.JSONField) else adapted(field, value)
-        for rows in parts
-        for row in rows
-        for field in _concrete(type(row))
-        for value in [getattr(row, field.attname)]
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(sql, given)
+    given = [as_json([_told(row) for row in rows]) for rows in parts]
+    with planned_cursor() as cursor:
+        cursor.execute(_words_together(tuple(type(rows[0]) for rows in parts)), given)
+
+
+def _told(row: models.Model) -> dict[str, Any]:
+    """Return a row by its columns, as JSON can hold it."""
+    return {field.column: getattr(row, field.attname) for field in _concrete(type(row))}
 
 
 @cache
-def _words_together(parts: tuple[tuple[Model, int], ...]) -> str:
-    """Return the statement that writes so many rows of each model."""
+def _words_together(parts: tuple[Model, ...]) -> str:
+    """Return the statement that writes rows of these models, each part of them given as JSON.
+
+    A value for each part, and not one for each cell, makes one statement of it for any rows.
+    """
     inserts = []
-    for model, count in parts:
-        fields = _concrete(model)
-        names = ", ".join(_quoted(field.column) for field in fields)
-        row = f"({', '.join(['%s'] * len(fields))})"
+    for model in parts:
+        names = ", ".join(_quoted(field.column) for field in _concrete(model))
         table = _quoted(model._meta.db_table)  # noqa: SLF001
-        inserts.append(f"INSERT INTO {table} ({names}) VALUES {', '.join([row] * count)}")  # noqa: S608
+        rows = f"json_populate_recordset(NULL::{table}, %s::json)"
+        inserts.append(f"INSERT INTO {table} ({names}) SELECT {names} FROM {rows}")  # noqa: S608
     named = [f"part_{number} AS ({insert})" for number, insert in enumerate(inserts[:-1])]
     return f"WITH {', '.join(named)} {inserts[-1]}" if named else inserts[-1]
 

@@ -13,6 +13,7 @@ from gpuplatform.common import audit, clock
 from gpuplatform.common.diagnostics import Diagnostic, errors_of, unsaid
 from gpuplatform.common.models import Change
 from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.questions import planned_cursor
 from gpuplatform.common.wakeup import request_cycle, wake
 from queues.access import Actor
 from queues.choices import PriorityKind
@@ -221,17 +222,20 @@ def _tolerated(diagnostic: Diagnostic) -> bool:
 
 def _is_taken(spec: WorkloadSpec) -> bool:
     """Return whether a live workload has the name; the index says so again where two race."""
-    with connection.cursor() as cursor:
-        cursor.execute(_live(), [Status.FINISHED.value, spec.namespace, spec.kind, spec.name])
+    with planned_cursor() as cursor:
+        cursor.execute(_live(), [spec.namespace, spec.kind, spec.name])
         return cursor.fetchone() is not None
 
 
 @cache
 def _live() -> str:
-    """Return the question, which the ORM would word anew for each workload."""
+    """Return the question, which the ORM would word anew for each workload.
+
+    The status is one of its words: the index of live names has it in its condition.
+    """
     table = connection.ops.quote_name(Workload._meta.db_table)  # noqa: SLF001
     named = "namespace = %s AND kind = %s AND name = %s"
-    live = "archived_at IS NULL AND status <> %s"
+    live = f"archived_at IS NULL AND status <> '{Status.FINISHED.value}'"
     return f"SELECT 1 FROM {table} WHERE {live} AND {named} LIMIT 1"  # noqa: S608
 
 

@@ -22,6 +22,7 @@ from rest_framework.response import Response
 
 from gpuplatform.common import clock
 from gpuplatform.common.models import AnsweredRequest
+from gpuplatform.common.questions import planned_cursor
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 LONGEST = 128
@@ -102,7 +103,7 @@ def _keep(row: AnsweredRequest, response: Response) -> None:
     """Keep the answer as it was said; its body is JSON already, which no column reads again."""
     body = JSONRenderer().render(_kept(response)).decode() or "null"
     headers = json.dumps({name: response[name] for name in KEPT_HEADERS if name in response})
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_KEEP, [response.status_code, body, headers, row.pk])
 
 
@@ -153,7 +154,7 @@ _CLAIM = """
 
 def _claim_at_once(row: AnsweredRequest) -> None:
     patience = f"{PATIENCE_MS}ms"
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_CLAIM, [row.user_id, row.key, row.digest, row.at, patience])
         found = cursor.fetchone()
     if found is None:

@@ -1,14 +1,17 @@
 """Questions that are worded once for a process, and asked again and again of other keys.
 
-Answers are plain tuples. Source: ``performance.md`` 6.
+Answers are plain tuples. What every request asks may have its plan kept by the database as well,
+which takes longer to plan such a question than to answer it. Source: ``performance.md`` 6.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
+import psycopg
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
+from django.db.backends.utils import CursorWrapper
 from django.db.models.lookups import In
 from psycopg.types.datetime import TimestamptzLoader
 
@@ -38,9 +41,14 @@ class Question:
     a few rows.
     """
 
-    def __init__(self, word: Callable[[Any], models.QuerySet[Any, Any]]) -> None:
-        """Take what words it as a ``values_list``, given the keys to look ``__among``."""
-        self._word = word
+    def __init__(
+        self, word: Callable[[Any], models.QuerySet[Any, Any]], *, planned: bool = False
+    ) -> None:
+        """Take what words it as a ``values_list``, given the keys to look ``__among``.
+
+        ``planned``: the database may keep its plan (:func:`planned_cursor`).
+        """
+        self._word, self._planned = word, planned
         self._worded: tuple[str, Sequence[Any]] | None = None
 
     def ask(self, keys: Collection[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -50,7 +58,22 @@ class Question:
         if self._worded is None:
             self._worded = _worded(self._word(KEYS))
         sql, parameters = self._worded
-        return _answers(sql, [list(keys) if one is KEYS else one for one in parameters])
+        given = [list(keys) if one is KEYS else one for one in parameters]
+        return _answers(sql, given, planned=self._planned)
+
+
+def planned_cursor() -> CursorWrapper:
+    """Return a cursor for words that come again and again, whose plan the database may keep.
+
+    On PostgreSQL their values travel beside the words. A connection that is kept
+    (``prepare_threshold``) lets the words be planned once; any other plans them each time.
+    """
+    if connection.vendor != "postgresql":
+        return connection.cursor()
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        plain = psycopg.Cursor(connection.connection)
+        return cast("CursorWrapper", connection._prepare_cursor(plain))  # type: ignore[attr-defined]  # noqa: SLF001  # as cursor() does
 
 
 KEYS: Any = object()  # stands for the keys of a question while that is worded
@@ -81,8 +104,10 @@ def _worded(rows: models.QuerySet[Any, Any]) -> tuple[str, Sequence[Any]]:
     return sql, parameters
 
 
-def _answers(sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    cursor = connection.cursor()
+def _answers(
+    sql: str, parameters: Sequence[Any], *, planned: bool = False
+) -> Iterator[tuple[Any, ...]]:
+    cursor: Any = planned_cursor() if planned else connection.cursor()
     cursor.cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
     cursor.execute(sql, parameters)
     return _all_of(cursor)
