@@ -2,12 +2,13 @@
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gpuplatform.settings")
 os.environ["GPUPLATFORM_ROLE"] = "web"  # which pools its connections
-django_application = get_asgi_application()
+django.setup(set_prefix=False)
 
 from gpuplatform.common.bodies import BoundedBodies  # noqa: E402  # settings are there now
+from gpuplatform.common.serving import ThreadedHandler  # noqa: E402
 
-application = BoundedBodies(django_application)
+application = BoundedBodies(ThreadedHandler())

@@ -35,4 +35,5 @@ def tune(database: Any, pool: str) -> None:
     usual = "20" if env("GPUPLATFORM_ROLE") == "web" else "0"
     if most := int(pool or usual):
         size = {"min_size": 1, "max_size": most, "timeout": 10}
-        database.setdefault("OPTIONS", {})["pool"] = size
+        # What every request asks is planned once by a connection that is kept (questions.py).
+        database.setdefault("OPTIONS", {}).update(pool=size, prepare_threshold=5)

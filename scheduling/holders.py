@@ -14,7 +14,7 @@ from uuid import UUID
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
-from scheduling import persist
+from gpuplatform.common.questions import Question
 from scheduling.engine.terms import Status
 from scheduling.jsontexts import read_json
 from scheduling.models import Admission, Placement
@@ -123,9 +123,9 @@ def _facts(admissions: QuerySet[Admission]) -> QuerySet[Admission, Any]:
     return rows.values_list(*columns, *texts)
 
 
-ALL = persist.Question(lambda _: _facts(Admission.objects.all()))
-SOME = persist.Question(lambda keys: _facts(Admission.objects.filter(pk__among=keys)))
-STANDS = persist.Question(
+ALL = Question(lambda _: _facts(Admission.objects.all()))
+SOME = Question(lambda keys: _facts(Admission.objects.filter(pk__among=keys)))
+STANDS = Question(
     lambda _: (
         Placement.objects.filter(admission__released_at=None)
         .order_by()

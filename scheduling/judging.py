@@ -9,12 +9,14 @@ came back are told apart by that. Source: ``decisions.md`` 7 (cached and version
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
 from gpuplatform.common import clock
+from gpuplatform.common.questions import planned_cursor
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -68,11 +70,12 @@ def forget() -> None:
 
 
 def _mark() -> Mark:
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(_question())
         return (connection.settings_dict["NAME"], *cursor.fetchall())
 
 
+@cache
 def _question() -> str:
     """Return the question for all tables at once; none of what is in it comes from outside."""
     quoted = connection.ops.quote_name

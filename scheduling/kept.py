@@ -12,6 +12,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from gpuplatform.common.models import Change
+from gpuplatform.common.questions import Question
 from scheduling import meter, persist
 from scheduling.engine.cycle import advance
 from scheduling.engine.desk import Desk
@@ -31,7 +32,7 @@ from scheduling.models import Workload as WorkloadRow
 from scheduling.moves import Move
 from scheduling.works import Works, keys_of, read_works
 
-NEWEST = persist.Question(lambda _: Cycle.objects.order_by("-id").values_list("pk")[:1])
+NEWEST = Question(lambda _: Cycle.objects.order_by("-id").values_list("pk")[:1])
 OVERLAP = 1_000  # ids: a lower one may be committed after a higher one
 Value = TypeVar("Value")
 

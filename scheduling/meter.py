@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from gpuplatform.common.models import Change
+from gpuplatform.common.questions import fetch
 from queues.models import Cohort
 from scheduling import moves, persist
 from scheduling.engine import metering
@@ -69,7 +70,7 @@ def read_standing(queues: Collection[str] | None = None) -> Standing:
     columns = (*Ground._fields[1:], "pk", "amount", "started_at", "workload_id", "cluster_queue")
     return {
         Ground(admission, *rest[:4]): Span(*rest[4:])
-        for admission, *rest in persist.fetch(rows.values_list("admission_id", *columns))
+        for admission, *rest in fetch(rows.values_list("admission_id", *columns))
     }
 
 
@@ -159,7 +160,7 @@ def _trim(released: Collection[int], at: datetime) -> None:
     """Take back what was metered after the instant at which these admissions had ended."""
     ended = UsageInterval.objects.filter(ended_at__gt=at).order_by()
     for part in persist.among(ended.values_list("id", "started_at"), released, "admission"):
-        late = list(persist.fetch(part))
+        late = list(fetch(part))
         persist.delete(UsageInterval, [pk for pk, start in late if start >= at])
         cut = [(pk, at) for pk, start in late if start < at]
         persist.update(UsageInterval, ("id",), ("ended_at",), cut)

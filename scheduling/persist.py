@@ -1,24 +1,22 @@
 """Many rows in few statements: COPY and unnest on PostgreSQL, prepared statements elsewhere.
 
-The one module that speaks PostgreSQL's own language; :mod:`scheduling.cells` has its spelling.
+The one module that writes in PostgreSQL's own language; :mod:`scheduling.cells` has its spelling.
 Every function writes inside the caller's transaction; values are as a model's attributes hold
 them, JSON as plain Python.
 Source: ``performance.md`` 6.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import Any
 
-from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
-from django.db.models.lookups import In
-from psycopg.types.datetime import TimestamptzLoader
 
+from gpuplatform.common.questions import planned_cursor
 from scheduling.cells import adapted, adapted_cells, as_json, copied_cells, element_cells
 
 BATCH = 200  # rows per statement elsewhere: SQLite bounds the parameters of one
-FETCHED = 2_000  # rows that are made of an answer at a time
 Model = type[models.Model]
 Row = Sequence[Any]
 
@@ -44,64 +42,6 @@ def new_ids(model: Model, count: int) -> list[int]:
         return list(range(last + 1, last + 1 + count))
 
 
-def fetch(rows: models.QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
-    """Ask at once for the rows of a ``values_list``, and return them as plain tuples.
-
-    JSON columns are to be asked for as text. On PostgreSQL the driver's own conversion of
-    instants is used, a fifth of the cost of the framework's; the values are equal.
-    """
-    if connection.vendor != "postgresql":
-        return iter(list(rows))
-    try:
-        sql, parameters = _worded(rows)
-    except EmptyResultSet:
-        return iter(())
-    return _answers(sql, parameters)
-
-
-class Question:
-    """A query that is worded once for a process, and asked again and again of other keys.
-
-    Wording a query by the ORM takes longer than PostgreSQL needs for its answer where that is
-    a few rows.
-    """
-
-    def __init__(self, word: Callable[[Any], models.QuerySet[Any, Any]]) -> None:
-        """Take what words it as a ``values_list``, given the keys to look ``__among``."""
-        self._word = word
-        self._worded: tuple[str, Sequence[Any]] | None = None
-
-    def ask(self, keys: Collection[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Return the rows of an answer, as :func:`fetch` does."""
-        if connection.vendor != "postgresql":
-            parts = list(batches(keys)) or [[]]
-            return iter([row for part in parts for row in self._word(part)])
-        if self._worded is None:
-            self._worded = _worded(self._word(KEYS))
-        sql, parameters = self._worded
-        return _answers(sql, [list(keys) if one is KEYS else one for one in parameters])
-
-
-KEYS: Any = object()  # stands for the keys of a question while that is worded
-
-
-@models.Field.register_lookup
-class Among(In):
-    """``__among``: ``__in`` whose values are one array on PostgreSQL. Of keys, not relations."""
-
-    lookup_name = "among"
-
-    def get_prep_lookup(self) -> Any:
-        """Return the values as the database takes them; those still to come as they are."""
-        return self.rhs if self.rhs is KEYS else super().get_prep_lookup()
-
-    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
-        """Return the condition and its one parameter."""
-        column, parameters = self.process_lhs(compiler, connection)
-        keys = self.rhs if self.rhs is KEYS else list(self.rhs)
-        return f"{column} = ANY(%s)", [*parameters, keys]
-
-
 @models.JSONField.register_lookup
 class TellsOf(models.Lookup):
     """``__tells_of``: a list of blockers in which one has this code.
@@ -122,27 +62,6 @@ class TellsOf(models.Lookup):
         column, parameters = self.process_lhs(compiler, connection)
         text = as_json([{"code": self.rhs}])
         return f"{column} @> %s::jsonb", [*parameters, text]
-
-
-def _worded(rows: models.QuerySet[Any, Any]) -> tuple[str, Sequence[Any]]:
-    compiler = rows.query.get_compiler(connection=connection)
-    sql, parameters = compiler.as_sql()
-    asked = (one for one, _, _ in compiler.select)
-    assert not any(isinstance(one.output_field, models.JSONField) for one in asked), "ask for text"
-    return sql, parameters
-
-
-def _answers(sql: str, parameters: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    cursor = connection.cursor()
-    cursor.cursor.adapters.register_loader("timestamptz", TimestamptzLoader)
-    cursor.execute(sql, parameters)
-    return _all_of(cursor)
-
-
-def _all_of(cursor: Any) -> Iterator[tuple[Any, ...]]:
-    with cursor:
-        while rows := cursor.fetchmany(FETCHED):  # many at a time: one by one costs as much again
-            yield from rows
 
 
 def insert(model: Model, columns: Sequence[str], rows: Collection[Row]) -> None:
@@ -178,6 +97,45 @@ def create(rows: Sequence[models.Model]) -> None:
     if rows:
         names = [field.attname for field in _concrete(type(rows[0]))]
         insert(type(rows[0]), names, [[getattr(row, name) for name in names] for row in rows])
+
+
+def create_together(*parts: Sequence[models.Model]) -> None:
+    """Write a few new rows of several models, each part of one, as they stand in memory.
+
+    One statement on PostgreSQL, so all of them go in or none; elsewhere one for each part. Rows
+    may name those of parts before them. Keys that the database gives are not told.
+    """
+    for row in (row for rows in parts for row in rows):
+        row._state.adding, row._state.db = False, connection.alias  # noqa: SLF001  # as Django
+    if connection.vendor != "postgresql":
+        for rows in parts:
+            create(rows)
+        return
+    parts = tuple(rows for rows in parts if rows)
+    given = [as_json([_told(row) for row in rows]) for rows in parts]
+    with planned_cursor() as cursor:
+        cursor.execute(_words_together(tuple(type(rows[0]) for rows in parts)), given)
+
+
+def _told(row: models.Model) -> dict[str, Any]:
+    """Return a row by its columns, as JSON can hold it."""
+    return {field.column: getattr(row, field.attname) for field in _concrete(type(row))}
+
+
+@cache
+def _words_together(parts: tuple[Model, ...]) -> str:
+    """Return the statement that writes rows of these models, each part of them given as JSON.
+
+    A value for each part, and not one for each cell, makes one statement of it for any rows.
+    """
+    inserts = []
+    for model in parts:
+        names = ", ".join(_quoted(field.column) for field in _concrete(model))
+        table = _quoted(model._meta.db_table)  # noqa: SLF001
+        rows = f"json_populate_recordset(NULL::{table}, %s::json)"
+        inserts.append(f"INSERT INTO {table} ({names}) SELECT {names} FROM {rows}")  # noqa: S608
+    named = [f"part_{number} AS ({insert})" for number, insert in enumerate(inserts[:-1])]
+    return f"WITH {', '.join(named)} {inserts[-1]}" if named else inserts[-1]
 
 
 def update(

@@ -10,6 +10,7 @@ from uuid import UUID
 from django.conf import settings
 
 from gpuplatform.common import clock, leases
+from gpuplatform.common.questions import fetch
 from gpuplatform.common.wakeup import note_changes, wake
 from scheduling import agents, lifecycle, moves, persist, upkeep
 from scheduling.backends import backend_at
@@ -229,7 +230,7 @@ def _still(seen: Mapping[int, Holder], concerned: Collection[int]) -> dict[int, 
     open_ones = Admission.objects.filter(released_at=None).order_by()
     facts = open_ones.values_list("pk", "workload__version", "evicted_at")
     for part in persist.among(facts, concerned):
-        for pk, version, evicted_at in persist.fetch(part):
+        for pk, version, evicted_at in fetch(part):
             row = seen.get(pk)
             if row is None or (row.workload.version, row.evicted_at) != (version, evicted_at):
                 changed.append(pk)

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import clock, reasons
+from gpuplatform.common.kept_fields import KeptFields
 from gpuplatform.common.rest_shapes import FINDINGS, ROW_OR_NONE, ROWS
 from scheduling.counters import SOURCES, Counters
 from scheduling.models import (
@@ -39,7 +40,7 @@ JUDGED = {  # the answer of a dry run
 MOST_MEMBERS = 100  # that are over, in one answer
 
 
-class PodSetSerializer(serializers.ModelSerializer[PodSet]):
+class PodSetSerializer(KeptFields, serializers.ModelSerializer[PodSet]):
     """Identical pods of a workload; ``requests`` is what one pod asks for, canonical units."""
 
     class Meta:
@@ -64,7 +65,7 @@ class PodSetSerializer(serializers.ModelSerializer[PodSet]):
         )
 
 
-class PlacementSerializer(serializers.ModelSerializer[Placement]):
+class PlacementSerializer(KeptFields, serializers.ModelSerializer[Placement]):
     """Pods on a node."""
 
     class Meta:
@@ -72,7 +73,7 @@ class PlacementSerializer(serializers.ModelSerializer[Placement]):
         fields = ("pod_set", "node", "count", "flavors", "devices")
 
 
-class CheckStateSerializer(serializers.ModelSerializer[CheckState]):
+class CheckStateSerializer(KeptFields, serializers.ModelSerializer[CheckState]):
     """What an admission check says of a workload."""
 
     name = serializers.CharField(source="check_name")
@@ -82,7 +83,7 @@ class CheckStateSerializer(serializers.ModelSerializer[CheckState]):
         fields = ("name", "state", "message", "by", "at", "retry_after_s", "retries")
 
 
-class MemberEndSerializer(serializers.ModelSerializer[MemberEnd]):
+class MemberEndSerializer(KeptFields, serializers.ModelSerializer[MemberEnd]):
     """A pod that was over before its gang was asked to stop."""
 
     class Meta:
@@ -113,7 +114,7 @@ class AdmissionCheckInput(serializers.Serializer[AdmissionCheck]):
     version = serializers.IntegerField(required=False, help_text="It is that of If-Match.")
 
 
-class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
+class EventSerializer(KeptFields, serializers.ModelSerializer[WorkloadEvent]):
     """One line of a workload's story; ``other`` is null where the reader may not see it."""
 
     other = serializers.SerializerMethodField()
@@ -130,7 +131,7 @@ class EventSerializer(serializers.ModelSerializer[WorkloadEvent]):
         return other.uid if other is not None and seen else None
 
 
-class WorkloadRowSerializer(serializers.ModelSerializer[Workload]):
+class WorkloadRowSerializer(KeptFields, serializers.ModelSerializer[Workload]):
     """A workload in a list."""
 
     queue = serializers.CharField(source="queue_name")

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils.translation import gettext as _
 
 from gpuplatform.common import audit, clock
 from gpuplatform.common.diagnostics import Diagnostic, errors_of, unsaid
+from gpuplatform.common.models import Change
 from gpuplatform.common.problems import Problem, Rejected
-from gpuplatform.common.wakeup import request_cycle
+from gpuplatform.common.questions import planned_cursor
+from gpuplatform.common.wakeup import request_cycle, wake
 from queues.access import Actor
 from queues.choices import PriorityKind
 from queues.labels import tier_labels
@@ -25,17 +28,17 @@ from queues.models import (
     User,
 )
 from queues.services.writing import Edit, refuse, require_row, store
-from scheduling import lifecycle
+from scheduling import lifecycle, persist
 from scheduling.engine.terms import Status
 from scheduling.judging import world_for_judging
 from scheduling.loader import load_platform, load_snapshot
-from scheduling.models import Node, PodSet, Workload
+from scheduling.models import Node, PodSet, Workload, WorkloadEvent
 from scheduling.node_rules import Pool, check_node
 from scheduling.priorities import check_number
 from scheduling.routes import hints, load_doors
 from scheduling.rules import IMPOSSIBLE, check_workload, resolved, without_answered
 from scheduling.specs import NodeSpec, WorkloadSpec, subject_of
-from scheduling.submitted import audited, columns_of, pod_set_columns
+from scheduling.submitted import audited, columns_of, know_related, pod_set_columns
 from scheduling.world import World
 
 TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
@@ -190,11 +193,11 @@ def submit_workload(
     """
     world = world or load_world(works=False)
     found = judged(spec, world, known)
-    with transaction.atomic():
-        _refuse_taken(spec, found)
-        if dry_run:
-            return Submission(None, found)
-        row = _write(resolved(spec, world), actor, owner_of(spec, world), found, world)
+    if _is_taken(spec):
+        raise name_taken(spec, found)
+    if dry_run:
+        return Submission(None, found)
+    row = _write(resolved(spec, world), actor, owner_of(spec, world), found, world)
     return Submission(row, found)
 
 
@@ -217,10 +220,23 @@ def _tolerated(diagnostic: Diagnostic) -> bool:
     return settings.ACCEPT_IMPOSSIBLE_WORKLOADS and diagnostic.code in IMPOSSIBLE
 
 
-def _refuse_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> None:
-    live = Workload.objects.exclude(status=Status.FINISHED.value)
-    if live.filter(namespace=spec.namespace, kind=spec.kind, name=spec.name).exists():
-        raise name_taken(spec, found)
+def _is_taken(spec: WorkloadSpec) -> bool:
+    """Return whether a live workload has the name; the index says so again where two race."""
+    with planned_cursor() as cursor:
+        cursor.execute(_live(), [spec.namespace, spec.kind, spec.name])
+        return cursor.fetchone() is not None
+
+
+@cache
+def _live() -> str:
+    """Return the question, which the ORM would word anew for each workload.
+
+    The status is one of its words: the index of live names has it in its condition.
+    """
+    table = connection.ops.quote_name(Workload._meta.db_table)  # noqa: SLF001
+    named = "namespace = %s AND kind = %s AND name = %s"
+    live = f"archived_at IS NULL AND status <> '{Status.FINISHED.value}'"
+    return f"SELECT 1 FROM {table} WHERE {live} AND {named} LIMIT 1"  # noqa: S608
 
 
 def name_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> Refused:
@@ -236,20 +252,25 @@ def _write(
     found: tuple[Diagnostic, ...],
     world: World,
 ) -> Workload:
-    try:
-        with transaction.atomic():
-            row = Workload.objects.create(**columns_of(spec, actor, team, found, world))
-    except IntegrityError as error:  # somebody was faster
-        raise name_taken(spec, found) from error
-    PodSet.objects.bulk_create(
+    row = Workload(**columns_of(spec, actor, team, found, world))
+    pods = [
         PodSet(workload=row, position=position, **pod_set_columns(pod_set))
         for position, pod_set in enumerate(spec.pod_sets)
-    )
-    lifecycle.tell(row, "submitted", at=row.created_at)
-    if not spec.active:
-        lifecycle.deactivate(row, BY_REQUEST, at=row.created_at)
-    audit.record(actor, *audited(spec, row.uid, row.gpus), team=team.name if team else "")
-    request_cycle("workload", str(row.uid))
+    ]
+    told = [WorkloadEvent(workload=row, at=row.created_at, kind="submitted")]
+    said = audited(spec, row.uid, row.gpus)
+    entry = audit.entry(actor, *said, team=team.name if team else "")
+    change = Change(topic=lifecycle.CHANGED, key=str(row.uid))
+    try:
+        with transaction.atomic(savepoint=False):  # who goes on after a refusal has one
+            persist.create_together([row], pods, told, [entry], [change])
+            wake()
+            if not spec.active:
+                lifecycle.deactivate(row, BY_REQUEST, at=row.created_at)
+    except IntegrityError as error:  # somebody was faster
+        raise name_taken(spec, found) from error
+    if spec.active:  # what has just been written need not be read for the answer
+        know_related(row, pod_sets=pods, events=told)
     return row
 
 

@@ -1,14 +1,18 @@
 """What the rows of a new workload say, through whichever door it came."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 from uuid import UUID
+
+from django.db.models import Model
 
 from gpuplatform.common import clock
 from gpuplatform.common.diagnostics import Diagnostic
 from queues.models import Team, User
 from scheduling import lifecycle
 from scheduling.engine.terms import PendingReason
+from scheduling.models import Workload
 from scheduling.specs import PodSetSpec, WorkloadSpec
 from scheduling.world import World
 
@@ -72,3 +76,11 @@ def audited(spec: WorkloadSpec, uid: UUID, gpus: int) -> tuple[str, tuple[str, s
     """Return what the trail says of a submission: action, subject, before and after."""
     after = {"uid": str(uid), "kind": spec.kind, "queue": spec.queue, "gpus": gpus}
     return "workload.submitted", ("Workload", f"{spec.namespace}/{spec.name}"), None, after
+
+
+def know_related(row: Workload, **parts: Sequence[Model]) -> None:
+    """Let a row know what belongs to it, by the names of its relations, as a prefetch does."""
+    for name, rows in parts.items():
+        known = getattr(row, name).get_queryset()
+        known._result_cache, known._prefetch_done = list(rows), True  # noqa: SLF001
+        vars(row).setdefault("_prefetched_objects_cache", {})[name] = known

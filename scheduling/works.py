@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
+from gpuplatform.common.questions import Question, fetch
 from scheduling import models as rows
 from scheduling import persist
 from scheduling.charging import charges_of
@@ -145,13 +146,13 @@ def _ask(
 ) -> Answers:
     """Return what rows say of live workloads, all or these; ``word`` makes a query of them."""
     if uids is None:
-        return persist.fetch(word(_live(waiting=waiting)))
+        return fetch(word(_live(waiting=waiting)))
     return _question(word, waiting=waiting).ask(uids)
 
 
 @cache
-def _question(word: Callable[[Live], QuerySet[Any, Any]], *, waiting: bool) -> persist.Question:
-    return persist.Question(lambda keys: word(_live(waiting=waiting).filter(uid__among=keys)))
+def _question(word: Callable[[Live], QuerySet[Any, Any]], *, waiting: bool) -> Question:
+    return Question(lambda keys: word(_live(waiting=waiting).filter(uid__among=keys)))
 
 
 def _live(*, waiting: bool, also: Collection[str] = ()) -> QuerySet[rows.Workload]:
@@ -209,7 +210,7 @@ def _roles_in(scope: Any) -> QuerySet[rows.PodSet, Any]:
 
 def roles_in(scope: Any) -> defaultdict[UUID, list[RoleRow]]:
     """Return the pod sets of the workloads of a query, in their order. 1 query."""
-    return _by_workload(persist.fetch(_roles_in(scope)))
+    return _by_workload(fetch(_roles_in(scope)))
 
 
 def _by_workload(lines: Answers) -> defaultdict[UUID, list[RoleRow]]:

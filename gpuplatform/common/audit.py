@@ -39,8 +39,21 @@ def record(
     team: str = "",
 ) -> None:
     """Write one entry in the current transaction; the arguments are those of :func:`columns`."""
-    said = columns(actor, action, subject, before, after, reason=reason, team=team)
-    AuditEntry(**said).save(force_insert=True)
+    entry(actor, action, subject, before, after, reason=reason, team=team).save(force_insert=True)
+
+
+def entry(
+    actor: AbstractUser | None,
+    action: str,
+    subject: tuple[str, str],
+    before: Any = None,
+    after: Any = None,
+    *,
+    reason: str = "",
+    team: str = "",
+) -> AuditEntry:
+    """Return an entry that is still to be written; the arguments are those of :func:`columns`."""
+    return AuditEntry(**columns(actor, action, subject, before, after, reason=reason, team=team))
 
 
 def columns(

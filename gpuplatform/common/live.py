@@ -7,6 +7,7 @@ mark it has seen and is told what has changed since.
 """
 
 import asyncio
+import contextvars
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -115,7 +116,10 @@ class Hub:
 
     def _wake(self) -> None:
         if self._reader is None or self._reader.done():
-            self._reader = asyncio.get_running_loop().create_task(self._read_on())
+            # In a context of its own: it outlives the request that it begins with, whose thread
+            # goes to another one.
+            fresh = contextvars.Context()
+            self._reader = asyncio.get_running_loop().create_task(self._read_on(), context=fresh)
 
     async def _read_on(self) -> None:
         """Ask the rows once a second until nobody listens any more."""

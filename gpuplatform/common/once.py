@@ -22,6 +22,7 @@ from rest_framework.response import Response
 
 from gpuplatform.common import clock
 from gpuplatform.common.models import AnsweredRequest
+from gpuplatform.common.questions import planned_cursor
 
 HEADER, REPLAYED = "Idempotency-Key", "Idempotency-Replayed"
 LONGEST = 128
@@ -94,11 +95,19 @@ def _first(act: Callable[[], Response], request: Request, key: str, digest: str)
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             transaction.set_rollback(True)
             return response
-        row.code = response.status_code
-        row.body = json.loads(JSONRenderer().render(_kept(response)) or "null")
-        row.headers = {name: response[name] for name in KEPT_HEADERS if name in response}
-        row.save(update_fields=["code", "body", "headers"])
+        _keep(row, response)
     return response
+
+
+def _keep(row: AnsweredRequest, response: Response) -> None:
+    """Keep the answer as it was said; its body is JSON already, which no column reads again."""
+    body = JSONRenderer().render(_kept(response)).decode() or "null"
+    headers = json.dumps({name: response[name] for name in KEPT_HEADERS if name in response})
+    with planned_cursor() as cursor:
+        cursor.execute(_KEEP, [response.status_code, body, headers, row.pk])
+
+
+_KEEP = "UPDATE common_answeredrequest SET code = %s, body = %s, headers = %s WHERE id = %s"
 
 
 def told_once(response: Response, *names: str) -> Response:
@@ -113,29 +122,49 @@ def _kept(response: Response) -> Any:
 
 
 def _claim(request: Request, key: str, digest: str) -> AnsweredRequest:
-    """Write the key down; where another does so at this moment, wait for it, but not long."""
+    """Write the key down; where another does so at this moment, wait for it, but not long.
+
+    Raises:
+        _Known: it is there already.
+        KeyInUse: another is still at it.
+    """
+    row = AnsweredRequest(user=_asker(request), key=key, digest=digest)
     try:
-        with transaction.atomic():
-            _be_patient(f"{PATIENCE_MS}ms")
-            row = AnsweredRequest.objects.create(user=_asker(request), key=key, digest=digest)
-            _be_patient("0")
-            return row
+        if connection.vendor == "postgresql":
+            _claim_at_once(row)
+        else:  # one bound holds for whatever waits
+            with transaction.atomic():
+                row.save(force_insert=True)
     except IntegrityError:
         raise _Known from None
     except OperationalError as error:
         raise KeyInUse from error
+    return row
+
+
+# Patient for this one statement: the bound is set before a row is written, and lifted behind it.
+# A key that is there already is no error, which would need a savepoint.
+_CLAIM = """
+    INSERT INTO common_answeredrequest (user_id, key, digest, at, headers)
+    SELECT %s, %s, %s, %s, '{}' FROM set_config('lock_timeout', %s, true)
+    ON CONFLICT (user_id, key) DO NOTHING
+    RETURNING id, set_config('lock_timeout', '0', true)
+"""
+
+
+def _claim_at_once(row: AnsweredRequest) -> None:
+    patience = f"{PATIENCE_MS}ms"
+    with planned_cursor() as cursor:
+        cursor.execute(_CLAIM, [row.user_id, row.key, row.digest, row.at, patience])
+        found = cursor.fetchone()
+    if found is None:
+        raise _Known
+    row.pk, row._state.adding = found[0], False  # noqa: SLF001  # as Django does
 
 
 def _asker(request: Request) -> Any:
     """Return who asks: somebody, since a view's permissions were looked at before."""
     return request.user
-
-
-def _be_patient(how_long: str) -> None:
-    """Bound how long PostgreSQL waits for a lock; SQLite's one bound holds for all."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [how_long])
 
 
 def _again(request: Request, key: str, digest: str) -> Response:

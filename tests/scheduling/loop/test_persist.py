@@ -8,6 +8,7 @@ import pytest
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
+from gpuplatform.common.questions import fetch
 from scheduling import persist
 from scheduling.models import Workload, WorkloadEvent
 from tests.scheduling.loop.world import NOON
@@ -76,8 +77,8 @@ def test_plain_rows_are_equal_to_those_of_the_framework(works):
         .annotate(text=Cast("labels", TextField()))
         .values_list("uid", "created_at", "requeue_at", "executed_s", "preemptible", "text")
     )
-    assert list(persist.fetch(rows)) == list(rows)
-    assert list(persist.fetch(rows.filter(uid__in=[]))) == []
+    assert list(fetch(rows)) == list(rows)
+    assert list(fetch(rows.filter(uid__in=[]))) == []
 
 
 def test_instants_of_any_zone_and_fraction_are_those_of_the_framework(works):
