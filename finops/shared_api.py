@@ -1,7 +1,6 @@
 """REST of shared costs."""
 
 from django.http import Http404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -10,11 +9,12 @@ from rest_framework.response import Response
 from finops import shared_costs
 from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
+from finops.shapes import plans
 from gpuplatform.common.days import InstantInput
 from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView
-from gpuplatform.common.rest_shapes import ROWS
+from gpuplatform.common.rest_shapes import rows_of
 from queues.access import HasScope, actor_of, demand_visible, insist
 from queues.models import User
 
@@ -40,7 +40,7 @@ class SharedCostsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="shared_costs")
+    @extend_schema(responses={200: rows_of(plans.SHARED_COST)}, operation_id="shared_costs")
     def get(self, request: Request) -> Response:
         """List shared costs, those that have ended too, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -54,7 +54,9 @@ class SharedCostView(CheckedView):
     scopes = {"PUT": "cost:close", "DELETE": "cost:close"}
 
     @extend_schema(
-        request=SharedCostSerializer, responses=OpenApiTypes.OBJECT, operation_id="shared_cost_set"
+        request=SharedCostSerializer,
+        responses={200: plans.SHARED_COST},
+        operation_id="shared_cost_set",
     )
     def put(self, request: Request, name: str) -> Response:
         """Bring it into force; the one before it ends where it starts."""

@@ -261,6 +261,7 @@ SPECTACULAR_SETTINGS = {
         "drf_spectacular.hooks.postprocess_schema_enums",
         "gpuplatform.doors.schema.anything",
         "gpuplatform.doors.schema.add_problem",
+        "gpuplatform.doors.schema.name_shapes",
         "gpuplatform.doors.schema.loosen_rows",
     ],
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -26,7 +26,6 @@ from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.problems import Problem, Stale
-from gpuplatform.common.rest_shapes import ROW, page_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
@@ -120,7 +119,7 @@ class _List(_Rows[Row]):
     parameters = {"GET": PAGES}
     renderer_classes = (JSONRenderer, CSVRenderer, YAMLRenderer)
 
-    @extend_schema(responses={200: page_of(ROW)}, parameters=LISTS)
+    @extend_schema(parameters=LISTS)
     def get(self, request: Request) -> HttpResponseBase:
         """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()

@@ -27,7 +27,7 @@ from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, batched, chosen_ordering, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
-from gpuplatform.common.rest_shapes import ROW, results_of
+from gpuplatform.common.rest_shapes import results_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
@@ -70,6 +70,7 @@ from scheduling.services import (
     submit_workload,
     within_rights,
 )
+from scheduling.shapes import ALERT, AVAILABILITY, FRAGMENTS
 from scheduling.specs import NodeDrain, NodeRemoval
 from scheduling.switching import change
 from scheduling.workload_body import read_change, read_node_change, read_workload
@@ -360,7 +361,7 @@ class AlertsView(CheckedView):
     permission_classes = (HasScope,)
     parameters = {"GET": ("cleared",)}
 
-    @extend_schema(operation_id="alerts_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="alerts_list", responses={200: results_of(ALERT)})
     def get(self, request: Request) -> Response:
         """Return the alerts that stand; one that names queues is for who sees them all.
 
@@ -379,7 +380,7 @@ class AvailabilityView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="availability_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="availability_list", responses={200: results_of(AVAILABILITY)})
     def get(self, request: Request) -> Response:
         """Return what each visible queue has, holds and could take now, of its own and by loan."""
         return Response({"results": read_availability(actor_of(request))})
@@ -390,7 +391,7 @@ class FragmentsView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="fragments_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="fragments_list", responses={200: results_of(FRAGMENTS)})
     def get(self, request: Request) -> Response:
         """Return what is free, usable and stranded, and the largest gangs that fit now."""
         del request  # what is free is everybody's

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.http import Http404
 from django.utils.translation import gettext as _
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.generics import ListAPIView
@@ -17,6 +16,7 @@ from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.once import told_once
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst
 from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.rest_shapes import TEXT, choice, or_none, record, rows_of, told
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.doors.models import Delivery, DeliveryState, Webhook
@@ -52,6 +52,7 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     """A webhook as it stands."""
 
     team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True, allow_null=True)
+    events = told(rows_of(choice(TYPES)))
 
     class Meta:
         model = Webhook
@@ -251,7 +252,7 @@ class SecretView(_View):
     @extend_schema(
         operation_id="webhooks_secret",
         request=None,
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: record("WebhookSecret", {"secret": or_none(TEXT)})},
         parameters=[REASON],
     )
     def post(self, request: Request, uid: UUID) -> Response:

@@ -7,8 +7,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -20,11 +18,11 @@ from django.test import Client
 from finops.models import SharedCost
 from gpuplatform.doors.examples import FILE, recorded
 from queues.models import ClusterQueue, Cohort, ResourceFlavor, Topology, TopologyLevel
+from tests.answers import closed, components, schema
 from tests.finops.rows import JUNE
 from tests.matrix.doors import REST
 from tests.matrix.writes import WRITES
 
-ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("get", "post", "put", "patch", "delete")
 AGENT = "agent"
 MOST_ROWS = 1
@@ -60,12 +58,6 @@ class Operation(NamedTuple):
 
     def __str__(self) -> str:
         return self.name
-
-
-@cache
-def schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text())
-    return found
 
 
 def operations() -> Iterator[Operation]:
@@ -190,5 +182,5 @@ def test_an_example_is_of_the_shape_that_the_schema_promises(operation: Operatio
 
 
 def assert_valid(value: Any, shape: Mapping[str, Any]) -> None:
-    whole = {**shape, "components": schema()["components"]}
+    whole = {**closed(shape), "components": components()}
     jsonschema.Draft202012Validator(whole).validate(value)
