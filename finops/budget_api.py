@@ -27,8 +27,8 @@ from gpuplatform.common.truths import TruthField
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand_visible, insist
-from queues.api import seen_version
 from queues.models import User
+from queues.versions import etag, seen_version
 
 
 class BudgetSerializer(KnownFields):
@@ -184,7 +184,8 @@ def _row(request: Request, name: str) -> BudgetRow:
 
 
 def _tagged(row: BudgetRow, code: int = status.HTTP_200_OK) -> Response:
-    return Response(_json(row), code, headers={"ETag": f'"v{row.budget.version}"'})
+    answer = _json(row)
+    return Response(answer, code, headers={"ETag": etag(row.budget.version, answer)})
 
 
 def _json(row: BudgetRow) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView
 from queues.access import Actor, HasScope, actor_of, demand_visible, insist
-from queues.api import seen_version
 from queues.models import User
+from queues.versions import etag, seen_version
 
 REASON_LENGTH = 500
 
@@ -96,7 +96,7 @@ class PolicyView(CheckedView):
 def _policy(period: BillingPeriod) -> Response:
     body = {"policy": choosing.choices_of(period), "words": choosing.WORDS}
     version = period.policy_version
-    return Response(body | {"version": version}, headers={"ETag": f'"v{version}"'})
+    return Response(body | {"version": version}, headers={"ETag": etag(version)})
 
 
 def _wanted(body: Any) -> dict[str, str]:

@@ -26,8 +26,8 @@ from gpuplatform.common.periods import is_day
 from gpuplatform.common.rest_shapes import rows_of
 from gpuplatform.common.truths import TruthField
 from queues.access import HasScope, actor_of, demand_visible, insist
-from queues.api import seen_version
 from queues.models import User
+from queues.versions import etag, seen_version
 
 DAYS_SHOWN = 31
 MOST_DAYS = 400
@@ -200,7 +200,8 @@ def _day_of(request: Request, parameter: str) -> date | None:
 
 
 def _tagged(row: sources.SourceRow, code: int = status.HTTP_200_OK) -> Response:
-    return Response(_source_json(row), code, headers={"ETag": f'"v{row.source.version}"'})
+    answer = _source_json(row)
+    return Response(answer, code, headers={"ETag": etag(row.source.version, answer)})
 
 
 def _source_json(row: sources.SourceRow) -> dict[str, Any]:

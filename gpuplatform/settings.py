@@ -75,7 +75,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "gpuplatform.common.middleware.RequestIdMiddleware",
-    "gpuplatform.common.middleware.UnchangedMiddleware",
+    "gpuplatform.common.unchanged.UnchangedMiddleware",
     "gpuplatform.common.threshold.ThresholdMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -142,6 +142,7 @@ SHARED_COST = record(
         "valid_from": INSTANT,
         "valid_to": or_none(INSTANT),
         "note": TEXT,
+        "version": said(COUNT, "Another one is in force, another version."),
     },
 )
 WAITS = said(shape_of(Waits), "Seconds.")

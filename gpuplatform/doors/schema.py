@@ -102,6 +102,7 @@ class Schema(AutoSchema):
         if self.method == "GET":
             unchanged = "What If-None-Match names has not changed."
             answers.setdefault("304", {"description": unchanged})
+            answers.setdefault("412", _refusal(HTTPStatus.PRECONDITION_FAILED))
         if self.method in getattr(self.view, "later", ()):
             shape = {"$ref": "#/components/schemas/Operation"}
             told = "It is answered later; Location is the operation's address."
