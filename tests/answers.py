@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import referencing
 from django.test import Client
+from referencing.jsonschema import DRAFT202012
 
 ROOT = Path(__file__).resolve().parent.parent
-PREFIX = "/api/v1/"
+PREFIX, HERE = "/api/v1/", "urn:gpuplatform:rest"
 
 
 @cache
@@ -27,10 +29,16 @@ def schema() -> dict[str, Any]:
 
 
 @cache
-def components() -> dict[str, Any]:
-    """Return its components, closed."""
-    found: dict[str, Any] = closed(schema()["components"])
-    return found
+def registry() -> Any:
+    """Return the components of the schema, closed and looked through once."""
+    found = {"components": closed(schema()["components"])}
+    whole = referencing.Resource.from_contents(found, DRAFT202012)
+    return referencing.Registry().with_resource(HERE, whole).crawl()
+
+
+def judge_of(shape: Any) -> Any:
+    """Return what judges values of a shape of the schema, closed."""
+    return jsonschema.Draft202012Validator(closed(shape), registry=registry())
 
 
 def closed(shape: Any) -> Any:
@@ -40,6 +48,8 @@ def closed(shape: Any) -> Any:
     if not isinstance(shape, dict):
         return shape
     found = {key: one if key == "example" else closed(one) for key, one in shape.items()}
+    if isinstance(name := shape.get("$ref"), str) and name.startswith("#"):
+        found["$ref"] = f"{HERE}{name}"
     is_object = isinstance(shape.get("properties"), dict) and "type" in shape
     return {"additionalProperties": False, **found} if is_object else found
 
@@ -67,8 +77,7 @@ def validator(name: str, status: str, kind: str) -> Any:
     for item in schema()["paths"].values():
         for one in item.values():
             if isinstance(one, dict) and one.get("operationId") == name:
-                shape = closed(one["responses"][status]["content"][kind]["schema"])
-                return jsonschema.Draft202012Validator({**shape, "components": components()})
+                return judge_of(one["responses"][status]["content"][kind]["schema"])
     raise AssertionError(name)
 
 

@@ -5,55 +5,29 @@ things that are there and others. Nothing may fail (5xx), no status or content t
 the schema does not name, every body has its shape, every refusal is a problem document.
 """
 
-import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import hypothesis
 import pytest
 import schemathesis
-import yaml
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi import checks
 
-from tests.matrix.doors import REST
-from tests.matrix.world import World
-from tests.matrix.writes import WRITES
-
-BOTH = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-CHECKS = [
-    not_a_server_error,
-    checks.status_code_conformance,
-    checks.content_type_conformance,
-    checks.response_headers_conformance,
-    checks.response_schema_conformance,
-    checks.unsupported_method,
-    checks.allow_header_conformance,
-]
-# Each role with all the scopes that are of use to it, and tokens that are narrowed.
-CALLERS = (
-    *(f"{who} of everything" for who in ("ada", "fin", "aud", "lea", "ian")),
-    *("ada of ia", "lea reading", "agent"),
+from tests.matrix.contract import (
+    BOTH,
+    CALLERS,
+    METHODS,
+    SEED,
+    STORIES,
+    judge,
+    known_parts,
+    pointed,
 )
-MEMBERS = {"pointer", "code", "detail", "numbers"}
-PROBLEM = {"type", "title", "status", "detail", "instance", "request_id", "errors"}
-METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE"}
-# A different part of what is possible each time: SCHEMATHESIS_SEED=7 make test-long
-STORIES = int(os.environ.get("SCHEMATHESIS_STORIES", "20"))
-SEED = int(os.environ.get("SCHEMATHESIS_SEED", "1"))
-
-
-@schemathesis.deserializer("application/yaml")
-def documents(_context: Any, response: Any) -> list[Any]:
-    """Return all documents of a file."""
-    return list(yaml.safe_load_all(response.content))
+from tests.matrix.world import World
 
 
 @pytest.fixture
@@ -83,40 +57,10 @@ def ask(world: World, db: None) -> Ask:
         with transaction.atomic():
             response = case.call(headers={"Authorization": world.tokens[who]})
             transaction.set_rollback(True)
-        case.validate_response(response, checks=CHECKS)
-        assert_problem(case, response)
+        judge(case, response)
         return response
 
     return send
-
-
-def assert_problem(case: Any, response: Any) -> None:
-    if response.status_code < 400 or case.method == "HEAD":
-        return
-    assert response.headers["content-type"][0].startswith("application/problem+json")
-    told = response.json()
-    assert set(told) >= PROBLEM
-    assert told["status"] == response.status_code
-    assert told["errors"]
-    assert all(set(one) >= MEMBERS for one in told["errors"])
-
-
-def known_parts(operation: Any) -> list[dict[str, str]]:
-    """Return the parts of addresses of this operation that lead to things that are there."""
-    pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(operation.path)))
-    writes = [one.path for one in WRITES if one.is_rest and one.method == operation.method.upper()]
-    paths = writes or [door.path for door in REST]
-    found = (pattern.fullmatch(path.split("?")[0]) for path in paths)
-    return [match.groupdict() for match in found if match and match.groupdict()]
-
-
-def pointed(case: Any, parts: dict[str, str] | None) -> Any:
-    """Return the request about something that is there; no stream, which never ends."""
-    if parts is not None:
-        case.path_parameters = {**(case.path_parameters or {}), **parts}
-    if isinstance(case.query, dict):
-        case.query.pop("watch", None)
-    return case
 
 
 def try_out(operation: Any, ask: Ask, examples: int) -> None:
@@ -190,8 +134,7 @@ def test_whole_stories_are_answered_as_the_schema_says(
 
         def validate_response(self, response: Any, case: Any, **_more: Any) -> None:
             asked.add(response.status_code)
-            case.validate_response(response, checks=CHECKS)
-            assert_problem(case, response)
+            judge(case, response)
 
     with transaction.atomic():
         Story.run(
