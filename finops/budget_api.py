@@ -18,7 +18,7 @@ from finops.selectors.bills import may_see_bills
 from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
 from finops.shapes import plans
 from gpuplatform.common.days import DayInput
-from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.decimals import AmountInput, WholeInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
@@ -40,9 +40,7 @@ class BudgetSerializer(KnownFields):
     limit = AmountInput(max_digits=20, decimal_places=6, min_value=0)
     duration = serializers.CharField(max_length=16, default="1mo")
     is_hard = TruthField(default=False)
-    thresholds = serializers.ListField(
-        child=serializers.IntegerField(), default=usual_thresholds, max_length=8
-    )
+    thresholds = serializers.ListField(child=WholeInput(), default=usual_thresholds, max_length=8)
     first_day = DayInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")

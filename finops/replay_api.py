@@ -13,6 +13,7 @@ from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
 from finops.shapes import plans
 from gpuplatform.common.days import DayInput
+from gpuplatform.common.decimals import WholeInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.later import address_of
 from gpuplatform.common.paging import CheckedView
@@ -31,13 +32,9 @@ class CellSerializer(KnownFields):
     queue = serializers.CharField(max_length=253)
     flavor = serializers.CharField(max_length=253)
     resource = serializers.CharField(max_length=317, default=GPU)
-    nominal = serializers.IntegerField(min_value=0, max_value=MOST)
-    borrowing_limit = serializers.IntegerField(
-        min_value=0, max_value=MOST, allow_null=True, default=None
-    )
-    lending_limit = serializers.IntegerField(
-        min_value=0, max_value=MOST, allow_null=True, default=None
-    )
+    nominal = WholeInput(min_value=0, max_value=MOST)
+    borrowing_limit = WholeInput(min_value=0, max_value=MOST, allow_null=True, default=None)
+    lending_limit = WholeInput(min_value=0, max_value=MOST, allow_null=True, default=None)
 
 
 class ReplaySerializer(KnownFields):
