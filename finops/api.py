@@ -14,6 +14,7 @@ from finops import exports, services
 from finops.files.answers import XLSX, Asked, file_answer
 from finops.models.prices import PriceUnit
 from finops.selectors import bills, prices
+from finops.shapes import bills as shapes
 from finops.specs import PriceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
@@ -75,7 +76,7 @@ class BillMonthView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="bills_month")
+    @extend_schema(responses={200: shapes.BILLS}, operation_id="bills_month")
     def get(self, request: Request, month: str) -> Response:
         """Answer the bills of the month that the caller may see, and their sums."""
         view = bills.bill_month(actor_of(request), month)
@@ -90,7 +91,7 @@ class BillView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="bills_team")
+    @extend_schema(responses={200: shapes.BILL}, operation_id="bills_team")
     def get(self, request: Request, month: str, scope: str) -> Response:
         """Answer a team's bill with its lines."""
         view = bills.team_bill(actor_of(request), month, scope)
@@ -102,7 +103,7 @@ class BillView(CheckedView):
 # csv and focus, manifest, xlsx, zip, pdf.
 FILES = {
     (200, "text/csv"): OpenApiTypes.STR,
-    (200, "application/json"): OpenApiTypes.OBJECT,
+    (200, "application/json"): shapes.MANIFEST,
     (200, XLSX): OpenApiTypes.BINARY,
     (200, "application/zip"): OpenApiTypes.BINARY,
     (200, "application/pdf"): OpenApiTypes.BINARY,

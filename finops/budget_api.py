@@ -5,7 +5,6 @@ from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -17,18 +16,19 @@ from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
 from finops.selectors.bills import may_see_bills
 from finops.selectors.budgets import BudgetRow, budget_cells, budget_rows
+from finops.shapes import plans
 from gpuplatform.common.days import DayInput
-from gpuplatform.common.decimals import AmountInput
+from gpuplatform.common.decimals import AmountInput, WholeInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
-from gpuplatform.common.rest_shapes import ROWS
+from gpuplatform.common.rest_shapes import rows_of
 from gpuplatform.common.truths import TruthField
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from queues.access import HasScope, actor_of, demand_visible, insist
-from queues.api import seen_version
 from queues.models import User
+from queues.versions import etag, seen_version
 
 
 class BudgetSerializer(KnownFields):
@@ -40,9 +40,7 @@ class BudgetSerializer(KnownFields):
     limit = AmountInput(max_digits=20, decimal_places=6, min_value=0)
     duration = serializers.CharField(max_length=16, default="1mo")
     is_hard = TruthField(default=False)
-    thresholds = serializers.ListField(
-        child=serializers.IntegerField(), default=usual_thresholds, max_length=8
-    )
+    thresholds = serializers.ListField(child=WholeInput(), default=usual_thresholds, max_length=8)
     first_day = DayInput(required=False, allow_null=True, default=None)
     note = serializers.CharField(max_length=500, allow_blank=True, default="")
     reason = serializers.CharField(max_length=500, allow_blank=True, default="")
@@ -54,7 +52,7 @@ class BudgetsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="budgets_list")
+    @extend_schema(responses={200: rows_of(plans.BUDGET)}, operation_id="budgets_list")
     def get(self, request: Request) -> Response:
         """List the budgets that the caller may see, with what is spent of each."""
         actor = actor_of(request)
@@ -70,14 +68,14 @@ class BudgetView(CheckedView):
     parameters = {"DELETE": ("reason",)}
     versioned = ("PUT", "DELETE")
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="budgets_one")
+    @extend_schema(responses={200: plans.BUDGET}, operation_id="budgets_one")
     def get(self, request: Request, name: str) -> Response:
         """Answer a budget; its ETag is what If-Match wants."""
         return _tagged(_row(request, name))
 
     @extend_schema(
         request=BudgetSerializer,
-        responses={200: OpenApiTypes.OBJECT, 201: OpenApiTypes.OBJECT},
+        responses={200: plans.BUDGET, 201: plans.BUDGET},
         operation_id="budgets_set",
     )
     def put(self, request: Request, name: str) -> Response:
@@ -110,14 +108,16 @@ class LimitsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read", "POST": "cost:close"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="litellm_limits")
+    @extend_schema(responses={200: rows_of(plans.LIMIT)}, operation_id="litellm_limits")
     def get(self, request: Request) -> Response:
         """List the limits that the caller may see, each with the budget that it should match."""
         actor = actor_of(request)
         demand_visible(may_see_bills(actor))
         return Response([_limit(row) for row in limits.compared_limits(actor)])
 
-    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="litellm_limits_read")
+    @extend_schema(
+        request=None, responses={200: plans.GATEWAYS}, operation_id="litellm_limits_read"
+    )
     def post(self, request: Request) -> Response:
         """Ask all gateways for their limits now, and answer of how many teams each told."""
         _writer(request)
@@ -141,7 +141,7 @@ class LimitPushView(CheckedView):
 
     @extend_schema(
         request=LimitPushSerializer,
-        responses=OpenApiTypes.OBJECT,
+        responses={200: plans.PUSHED},
         operation_id="litellm_limits_push",
     )
     def post(self, request: Request, pk: int) -> Response:
@@ -182,7 +182,8 @@ def _row(request: Request, name: str) -> BudgetRow:
 
 
 def _tagged(row: BudgetRow, code: int = status.HTTP_200_OK) -> Response:
-    return Response(_json(row), code, headers={"ETag": f'"v{row.budget.version}"'})
+    answer = _json(row)
+    return Response(answer, code, headers={"ETag": etag(row.budget.version, answer)})
 
 
 def _json(row: BudgetRow) -> dict[str, Any]:

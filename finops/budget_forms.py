@@ -9,7 +9,7 @@ from finops.budgets.saving import BudgetSpec
 from finops.forms import REASON_LENGTH
 from finops.models import Budget
 from finops.models.budgets import BudgetMeasure, BudgetScope, usual_thresholds
-from gpuplatform.common.decimals import AmountField
+from gpuplatform.common.decimals import AmountField, WholeField
 from queues.models import Team
 
 
@@ -52,7 +52,7 @@ class BudgetForm(forms.Form):
         help_text=_("In queues that have an admission check of the kind budget."),
     )
     note = forms.CharField(label=_("Note"), max_length=500, required=False)
-    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    seen = WholeField(required=False, widget=forms.HiddenInput)
     reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)
 
     def __init__(self, standing: Budget | None = None, **kwargs: Any) -> None:
@@ -102,4 +102,4 @@ class BudgetEndForm(forms.Form):
     """Why a budget is taken away, and the version that was on the page."""
 
     reason = forms.CharField(max_length=REASON_LENGTH)
-    seen = forms.IntegerField()
+    seen = WholeField()

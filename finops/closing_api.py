@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.http import Http404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -16,13 +15,13 @@ from finops.models import BillingPeriod
 from finops.selectors.board import Board, close_board
 from finops.selectors.reconciliation import check_cells, reconciliation
 from finops.selectors.summary import month_summary
+from finops.shapes import months
 from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.paging import CheckedView
-from gpuplatform.common.rest_shapes import ROWS
 from queues.access import Actor, HasScope, actor_of, demand_visible, insist
-from queues.api import seen_version
 from queues.models import User
+from queues.versions import etag, seen_version
 
 REASON_LENGTH = 500
 
@@ -68,7 +67,7 @@ class PolicyView(CheckedView):
     scopes = {"GET": "cost:read", "PATCH": "cost:close"}
     versioned = ("PATCH",)
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="period_policy")
+    @extend_schema(responses={200: months.POLICY}, operation_id="period_policy")
     def get(self, request: Request, month: str) -> Response:
         """Answer every choice of the month, defaults included, and the words that each takes.
 
@@ -80,7 +79,7 @@ class PolicyView(CheckedView):
             raise Http404
         return _policy(period)
 
-    @extend_schema(request=POLICY, responses=OpenApiTypes.OBJECT, operation_id="period_choose")
+    @extend_schema(request=POLICY, responses={200: months.POLICY}, operation_id="period_choose")
     def patch(self, request: Request, month: str) -> Response:
         """Set some choices of an open month, beside an optional ``reason``; bills follow."""
         actor = actor_of(request)
@@ -97,7 +96,7 @@ class PolicyView(CheckedView):
 def _policy(period: BillingPeriod) -> Response:
     body = {"policy": choosing.choices_of(period), "words": choosing.WORDS}
     version = period.policy_version
-    return Response(body | {"version": version}, headers={"ETag": f'"v{version}"'})
+    return Response(body | {"version": version}, headers={"ETag": etag(version)})
 
 
 def _wanted(body: Any) -> dict[str, str]:
@@ -121,7 +120,7 @@ class PeriodsView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="periods_list")
+    @extend_schema(responses={200: months.PERIODS}, operation_id="periods_list")
     def get(self, request: Request) -> Response:
         """List the months and where each stands, newest first, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -136,7 +135,7 @@ class PeriodView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="periods_one")
+    @extend_schema(responses={200: months.BOARD}, operation_id="periods_one")
     def get(self, request: Request, month: str) -> Response:
         """Answer where the month stands, what is in the way, who did what."""
         return Response(board_json(_board(request, month)))
@@ -148,7 +147,7 @@ class PeriodSummaryView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="periods_summary")
+    @extend_schema(responses={200: months.SUMMARY}, operation_id="periods_summary")
     def get(self, request: Request, month: str) -> Response:
         """Answer one row per team that the caller may see, and their sums."""
         view = month_summary(actor_of(request), month)
@@ -163,7 +162,7 @@ class DriftView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="drift_month")
+    @extend_schema(responses={200: months.CHECKS}, operation_id="drift_month")
     def get(self, request: Request, month: str) -> Response:
         """Answer what the planes say of the month and where they differ."""
         period = BillingPeriod.objects.filter(name=month).first()
@@ -204,7 +203,7 @@ class PeriodStepView(CheckedView):
     later = ("POST",)
 
     @extend_schema(
-        request=StepSerializer, responses=OpenApiTypes.OBJECT, operation_id="periods_step"
+        request=StepSerializer, responses={200: months.BOARD}, operation_id="periods_step"
     )
     def post(self, request: Request, month: str, step: str) -> Response:
         """Take the step; closing a closed month changes nothing."""
@@ -222,7 +221,7 @@ class AcknowledgementsView(CheckedView):
 
     @extend_schema(
         request=AcknowledgementSerializer,
-        responses={201: OpenApiTypes.OBJECT},
+        responses={201: months.BOARD},
         operation_id="periods_acknowledge",
     )
     def post(self, request: Request, month: str) -> Response:
@@ -241,7 +240,7 @@ class AdjustmentsView(CheckedView):
 
     @extend_schema(
         request=AdjustmentSerializer,
-        responses={201: OpenApiTypes.OBJECT},
+        responses={201: months.BOARD},
         operation_id="periods_adjust",
     )
     def post(self, request: Request, month: str) -> Response:
@@ -258,7 +257,7 @@ class AdjustmentView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"DELETE": "cost:close"}
 
-    @extend_schema(responses={200: OpenApiTypes.OBJECT}, operation_id="periods_take_back")
+    @extend_schema(responses={200: months.BOARD}, operation_id="periods_take_back")
     def delete(self, request: Request, month: str, pk: int) -> Response:
         """Take it out of a month that is still a draft."""
         user = _closer(request, month)

@@ -4,7 +4,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.renderers import JSONRenderer
@@ -15,12 +14,12 @@ from finops.allocation.money import HOURS_PLACES, round_half_up
 from finops.cost_rows import ASKED, GROUP_COLUMNS, group_rows, query_of
 from finops.hours import HOURS_WINDOW, hours_by
 from finops.selectors import bills, groups, token_prices
+from finops.shapes import costs
 from finops.token_price_rows import cells_of
 from gpuplatform.common import clock
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
-from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible
 from scheduling.counters import SOURCES
 from scheduling.selectors.counters import counter_cells
@@ -36,7 +35,7 @@ class CostView(CheckedView):
     parameters = {"GET": ASKED}
     refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="cost_by_group")
+    @extend_schema(responses={200: costs.COST}, operation_id="cost_by_group")
     def get(self, request: Request) -> Response:
         """Answer groups that add up to the total; a lead gets the money of the own teams."""
         actor = actor_of(request)
@@ -66,7 +65,7 @@ class HoursView(CheckedView):
     parameters = {"GET": ("window", "group")}
     refusals = {"GET": (status.HTTP_422_UNPROCESSABLE_ENTITY,)}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gpu_hours_by_group")
+    @extend_schema(responses={200: costs.HOURS}, operation_id="gpu_hours_by_group")
     def get(self, request: Request) -> HttpResponseBase:
         """Answer counters of GPU-hours, as JSON or CSV, of what the reader sees."""
         asked = request.query_params
@@ -96,7 +95,7 @@ class TokenPricesView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="token_prices")
+    @extend_schema(responses={200: costs.TOKEN_PRICES}, operation_id="token_prices")
     def get(self, request: Request) -> Response:
         """Answer models with the price that the iron gives, and lines for LiteLLM to copy."""
         demand_visible(actor_of(request).may_see_bills)

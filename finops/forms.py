@@ -15,7 +15,7 @@ from finops.models.prices import PriceUnit
 from finops.selectors.prices import flavor_names
 from finops.specs import EVERY_FLAVOR, PriceSpec
 from gpuplatform.common.days import InstantField
-from gpuplatform.common.decimals import AmountField
+from gpuplatform.common.decimals import AmountField, WholeField
 
 REASON_LENGTH = 500
 
@@ -101,7 +101,7 @@ class NodeCostForm(forms.Form):
         max_digits=6,
         help_text=_("Part of the time it can be sold: 0.9 is 90 %."),
     )
-    gpus = forms.IntegerField(label=_("GPUs"), min_value=1, max_value=1024)
+    gpus = WholeField(label=_("GPUs"), min_value=1, max_value=1024)
     watts_per_gpu = AmountField(label=_("Watts per GPU"), min_value=0, max_digits=8)
     pue = AmountField(
         label=_("PUE"), max_digits=6, help_text=_("Power of the site over power of the machines.")
@@ -172,4 +172,4 @@ class IdlePolicyForm(forms.Form):
 
     idle_policy = forms.ChoiceField(label=_("Idle policy"), choices=IdlePolicy.choices)
     reason = forms.CharField(label=_("Reason"), max_length=REASON_LENGTH)
-    seen = forms.IntegerField(widget=forms.HiddenInput)
+    seen = WholeField(widget=forms.HiddenInput)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.http import Http404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -12,6 +11,7 @@ from rest_framework.response import Response
 from finops import mapping_services
 from finops.models.mappings import BillingMode, MappingKind
 from finops.selectors import mappings
+from finops.shapes import plans
 from finops.specs import MappingSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import InstantInput
@@ -19,7 +19,6 @@ from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView, chosen
-from gpuplatform.common.rest_shapes import ROWS
 from queues.access import HasScope, actor_of, demand_visible, insist
 
 
@@ -54,7 +53,7 @@ class MappingsView(CheckedView):
     scopes = {"GET": "cost:read", "POST": "cost:close"}
     parameters = {"GET": ("kind", "q")}
 
-    @extend_schema(responses={200: ROWS}, operation_id="mappings_list")
+    @extend_schema(responses={200: plans.MAPPINGS}, operation_id="mappings_list")
     def get(self, request: Request) -> Response:
         """List mappings, newest first of each thing; a lead's are those of the own teams."""
         actor = actor_of(request)
@@ -66,7 +65,7 @@ class MappingsView(CheckedView):
 
     @extend_schema(
         request=MappingSerializer,
-        responses={201: OpenApiTypes.OBJECT, 200: OpenApiTypes.OBJECT},
+        responses={201: plans.MAPPING, 200: plans.MAPPING},
         operation_id="mappings_set",
     )
     def post(self, request: Request) -> Response:
@@ -89,7 +88,7 @@ class MappingEndView(CheckedView):
     scopes = {"POST": "cost:close"}
 
     @extend_schema(
-        request=EndSerializer, responses=OpenApiTypes.OBJECT, operation_id="mappings_end"
+        request=EndSerializer, responses={200: plans.MAPPING}, operation_id="mappings_end"
     )
     def post(self, request: Request, pk: int) -> Response:
         """Let a mapping end, by default now."""
@@ -110,7 +109,7 @@ class UnmatchedView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="mappings_unmatched")
+    @extend_schema(responses={200: plans.UNMATCHED}, operation_id="mappings_unmatched")
     def get(self, request: Request) -> Response:
         """Answer what the newest bills name nobody for, dearest first."""
         demand_visible(actor_of(request).may_see_bills)

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from django.http import Http404
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -12,11 +11,13 @@ from rest_framework.response import Response
 from finops.models import QuotaReplay
 from finops.replaying import showing
 from finops.replaying.asking import ReplaySpec, ask, cancel
+from finops.shapes import plans
 from gpuplatform.common.days import DayInput
+from gpuplatform.common.decimals import WholeInput
 from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.later import address_of
 from gpuplatform.common.paging import CheckedView
-from gpuplatform.common.rest_shapes import ROWS
+from gpuplatform.common.rest_shapes import rows_of
 from queues.access import HasScope, actor_of, insist
 from queues.models import User
 from queues.specs import CellSpec
@@ -31,13 +32,9 @@ class CellSerializer(KnownFields):
     queue = serializers.CharField(max_length=253)
     flavor = serializers.CharField(max_length=253)
     resource = serializers.CharField(max_length=317, default=GPU)
-    nominal = serializers.IntegerField(min_value=0, max_value=MOST)
-    borrowing_limit = serializers.IntegerField(
-        min_value=0, max_value=MOST, allow_null=True, default=None
-    )
-    lending_limit = serializers.IntegerField(
-        min_value=0, max_value=MOST, allow_null=True, default=None
-    )
+    nominal = WholeInput(min_value=0, max_value=MOST)
+    borrowing_limit = WholeInput(min_value=0, max_value=MOST, allow_null=True, default=None)
+    lending_limit = WholeInput(min_value=0, max_value=MOST, allow_null=True, default=None)
 
 
 class ReplaySerializer(KnownFields):
@@ -55,7 +52,7 @@ class ReplaysView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "read", "POST": "quota:write"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="replays_list")
+    @extend_schema(responses={200: rows_of(plans.REPLAY_ROW)}, operation_id="replays_list")
     def get(self, request: Request) -> Response:
         """List the newest replays, without their results."""
         actor = actor_of(request)
@@ -64,7 +61,9 @@ class ReplaysView(CheckedView):
         return Response([showing.as_json(row, actor, whole=False) for row in rows])
 
     @extend_schema(
-        request=ReplaySerializer, responses={202: OpenApiTypes.OBJECT}, operation_id="replays_ask"
+        request=ReplaySerializer,
+        responses={202: plans.REPLAY_ROW},
+        operation_id="replays_ask",
     )
     def post(self, request: Request) -> Response:
         """Ask how the work of a window would have fared under other quotas."""
@@ -86,7 +85,7 @@ class ReplayView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "read", "DELETE": "quota:write"}
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="replays_one")
+    @extend_schema(responses={200: plans.REPLAY}, operation_id="replays_one")
     def get(self, request: Request, uid: UUID) -> Response:
         """Answer a replay with its result; money only to those who see all bills."""
         actor = actor_of(request)

@@ -16,9 +16,10 @@ from finops.models.shared_costs import SharingMethod
 from finops.outdating import closed_until, hold_guard, outdate_drafts
 from gpuplatform.common import audit, clock
 from gpuplatform.common.money import digits
-from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.problems import Problem, Rejected, Stale
 from queues.models import Team, User
 from queues.rules.words import check_short_name
+from queues.services.writing import stale
 
 GUARD = "shared-costs"
 MOST, CENTS, HUNDRED = Decimal(10) ** 12, Decimal("0.01"), Decimal(100)
@@ -39,28 +40,41 @@ class SharedSpec:
     note: str = ""
 
 
-def set_shared_cost(spec: SharedSpec, actor: User | None, reason: str = "") -> SharedCost:
+def set_shared_cost(
+    spec: SharedSpec, actor: User | None, reason: str = "", if_version: int | None = None
+) -> SharedCost:
     """Bring a shared cost into force; the one of its name before it ends where it starts.
+
+    ``if_version``: the number of the row in force that was seen, 0 for none; None takes any.
 
     Raises:
         Rejected: a rule is broken, each with its field; nothing was changed.
+        Stale: another row is in force than the caller saw.
     """
     words = _("Another one of this name was set at the same time; look again.")
     clash = Problem("valid_from", "SHARED_COST_OVERLAPS", words)
 
     def ready() -> SetOne[SharedSpec, SharedCost]:
         now = clock.now()
+        _in_force(spec.name, if_version)
         return lambda one: _set(one, one.valid_from or now, actor, reason)
 
     return all_or_none([spec], ready, guard=GUARD, name="shared_costs", clash=clash)[0]
 
 
 def end_shared_cost(
-    name: str, actor: User | None, reason: str = "", ends_at: datetime | None = None
+    name: str,
+    actor: User | None,
+    reason: str = "",
+    ends_at: datetime | None = None,
+    if_version: int | None = None,
 ) -> SharedCost | None:
     """Let the shared cost in force end, by default now; None where there is none.
 
+    ``if_version``: the number of the row in force that was seen; None takes any.
+
     Raises:
+        Stale: another row is in force than the caller saw.
         Rejected: it would end before it began, or in a closed month.
     """
     standing = SharedCost.objects.filter(name=name, valid_to=None)
@@ -68,7 +82,7 @@ def end_shared_cost(
         return None
     with transaction.atomic():
         hold_guard(GUARD)
-        row = standing.first()
+        row = _in_force(name, if_version)
         if row is None:
             return None
         ends_at = ends_at or clock.now()
@@ -82,6 +96,15 @@ def end_shared_cost(
         _record("shared_cost.ended", row, before, actor, reason)
         outdate_drafts(ends_at, None)
         return row
+
+
+def _in_force(name: str, if_version: int | None) -> SharedCost | None:
+    """Return the row of this name that has no end, if it is the one that was seen."""
+    row = SharedCost.objects.filter(name=name, valid_to=None).first()
+    current = row.pk if row else 0
+    if if_version is not None and if_version != current:
+        raise Stale([stale(current)])
+    return row
 
 
 def describe(row: SharedCost) -> dict[str, Any]:

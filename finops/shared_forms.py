@@ -14,7 +14,7 @@ from finops.forms import REASON_LENGTH
 from finops.models.shared_costs import SharingMethod
 from finops.shared_costs import SharedSpec
 from gpuplatform.common.days import InstantField
-from gpuplatform.common.decimals import AmountField
+from gpuplatform.common.decimals import AmountField, WholeField
 from gpuplatform.common.money import parse_decimal
 
 
@@ -103,7 +103,7 @@ class SharedCostForm(forms.Form):
 class RulesForm(forms.Form):
     """The rules of a month but for its idle policy, as they are in force."""
 
-    seen = forms.IntegerField(widget=forms.HiddenInput)  # the version that was on the page
+    seen = WholeField(widget=forms.HiddenInput)  # the version that was on the page
 
     def __init__(self, standing: Mapping[str, str], version: int, data: Any = None) -> None:
         super().__init__(data, initial={**standing, "seen": version})

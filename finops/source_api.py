@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404
 from django.utils.translation import gettext as _
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.request import Request
@@ -16,17 +15,19 @@ from finops.ingest import configuring, loading, quarantine, testing
 from finops.models import Coverage, Fetch, Source
 from finops.models.sources import SourceKind
 from finops.selectors import sources
+from finops.shapes import sources as shapes
 from finops.specs import SourceSpec
 from gpuplatform.common import clock
 from gpuplatform.common.days import DayInput
 from gpuplatform.common.known_fields import KnownFields
+from gpuplatform.common.money import digits
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.periods import is_day
-from gpuplatform.common.rest_shapes import ROWS
+from gpuplatform.common.rest_shapes import rows_of
 from gpuplatform.common.truths import TruthField
 from queues.access import HasScope, actor_of, demand_visible, insist
-from queues.api import seen_version
 from queues.models import User
+from queues.versions import etag, seen_version
 
 DAYS_SHOWN = 31
 MOST_DAYS = 400
@@ -57,7 +58,7 @@ class SourcesView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"GET": "cost:read"}
 
-    @extend_schema(responses={200: ROWS}, operation_id="sources_list")
+    @extend_schema(responses={200: rows_of(shapes.SOURCE)}, operation_id="sources_list")
     def get(self, request: Request) -> Response:
         """List the sources with what is there of each, to those who see all bills."""
         demand_visible(actor_of(request).may_see_bills)
@@ -71,7 +72,7 @@ class SourceView(CheckedView):
     scopes = {"GET": "cost:read", "PUT": "admin"}
     versioned = ("PUT",)
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="sources_one")
+    @extend_schema(responses={200: shapes.SOURCE}, operation_id="sources_one")
     def get(self, request: Request, name: str) -> Response:
         """Answer one source; its ETag is what If-Match wants."""
         demand_visible(actor_of(request).may_see_bills)
@@ -79,7 +80,7 @@ class SourceView(CheckedView):
 
     @extend_schema(
         request=SourceSerializer,
-        responses={200: OpenApiTypes.OBJECT, 201: OpenApiTypes.OBJECT},
+        responses={200: shapes.SOURCE, 201: shapes.SOURCE},
         operation_id="sources_set",
     )
     def put(self, request: Request, name: str) -> Response:
@@ -103,7 +104,7 @@ class SourceTestView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"POST": "cost:close"}
 
-    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="sources_test")
+    @extend_schema(request=None, responses={200: shapes.TEST}, operation_id="sources_test")
     def post(self, request: Request, name: str) -> Response:
         """Ask a source about its last whole hour; nothing is stored."""
         insist(actor_of(request), "may_price")
@@ -128,7 +129,7 @@ class SourceDaysView(CheckedView):
     scopes = {"GET": "cost:read"}
     parameters = {"GET": ("from", "to")}
 
-    @extend_schema(responses={200: ROWS}, operation_id="sources_days")
+    @extend_schema(responses={200: shapes.DAYS}, operation_id="sources_days")
     def get(self, request: Request, name: str) -> Response:
         """Answer the days that were ever tried, by default the last 31, with what is there."""
         demand_visible(actor_of(request).may_see_bills)
@@ -147,7 +148,7 @@ class SourceDayView(CheckedView):
     permission_classes = (HasScope,)
     scopes = {"POST": "cost:close"}
 
-    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="sources_load")
+    @extend_schema(request=None, responses={200: shapes.FETCH}, operation_id="sources_load")
     def post(self, request: Request, name: str, day: date) -> Response:
         """Load the day now and answer what became of it."""
         insist(actor_of(request), "may_price")
@@ -161,7 +162,7 @@ class SourceVerdictView(CheckedView):
     scopes = {"POST": "cost:close"}
 
     @extend_schema(
-        request=ReasonSerializer, responses=OpenApiTypes.OBJECT, operation_id="sources_judge"
+        request=ReasonSerializer, responses={200: shapes.FETCH}, operation_id="sources_judge"
     )
     def post(self, request: Request, name: str, day: date, verdict: str) -> Response:
         """Accept or reject the reading."""
@@ -199,7 +200,8 @@ def _day_of(request: Request, parameter: str) -> date | None:
 
 
 def _tagged(row: sources.SourceRow, code: int = status.HTTP_200_OK) -> Response:
-    return Response(_source_json(row), code, headers={"ETag": f'"v{row.source.version}"'})
+    answer = _source_json(row)
+    return Response(answer, code, headers={"ETag": etag(row.source.version, answer)})
 
 
 def _source_json(row: sources.SourceRow) -> dict[str, Any]:
@@ -248,4 +250,4 @@ def _fetch_json(fetch: Fetch) -> dict[str, Any]:
 
 
 def _texts(measures: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(amount) for name, amount in measures.items()}
+    return {name: digits(amount) for name, amount in measures.items()}

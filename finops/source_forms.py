@@ -15,6 +15,7 @@ from finops.models.sources import SourceKind
 from finops.source_rules import NO_ADDRESS
 from finops.specs import OPTIONS, SourceSpec
 from gpuplatform.common.days import DayField
+from gpuplatform.common.decimals import WholeField
 
 LABELS: Mapping[str, str | Promise] = {
     "label_keys": _("Labels that tell cost apart"),
@@ -74,7 +75,7 @@ class SourceForm(forms.Form):
         help_text=_("Empty: the first of this month."),
     )
     enabled = forms.BooleanField(label=_("Load it every night"), required=False, initial=True)
-    seen = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    seen = WholeField(required=False, widget=forms.HiddenInput)
     reason = forms.CharField(
         label=_("Reason"), max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 2})
     )
@@ -162,7 +163,7 @@ def _field(name: str, default: Any) -> forms.Field:
     if isinstance(default, bool):
         return forms.BooleanField(**words)
     if isinstance(default, int):
-        return forms.IntegerField(**words)
+        return WholeField(**words)
     return forms.CharField(max_length=2000, **words)
 
 

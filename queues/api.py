@@ -1,6 +1,5 @@
 """REST's doors to the promises: JSON in, spec out, one service or selector call."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,10 +9,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
-from rest_framework.exceptions import APIException
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,8 +22,6 @@ from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import PAGES, ByName, CheckedView
-from gpuplatform.common.problems import Problem, Stale
-from gpuplatform.common.rest_shapes import ROW, page_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
@@ -65,6 +60,7 @@ from queues.services import (
     save_flavor,
     save_topology,
 )
+from queues.versions import etag, seen_version
 
 Row = TypeVar("Row", bound=Versioned)
 
@@ -78,16 +74,6 @@ class Keeper(Generic[Row]):
 
 
 FILE_CHUNK = 500  # rows read at once for a file
-# People leave the quotation marks out; nothing else can be meant.
-_ETAG = re.compile(r'"v(\d{1,9})"|v(\d{1,9})', re.ASCII)
-
-
-class PreconditionRequired(APIException):
-    """The client must say which version it saw."""
-
-    status_code = status.HTTP_428_PRECONDITION_REQUIRED
-    default_detail = _('Send If-Match with the version that you saw, such as "v3".')
-    default_code = "precondition_required"
 
 
 class ByNamespace(ByName):
@@ -120,7 +106,7 @@ class _List(_Rows[Row]):
     parameters = {"GET": PAGES}
     renderer_classes = (JSONRenderer, CSVRenderer, YAMLRenderer)
 
-    @extend_schema(responses={200: page_of(ROW)}, parameters=LISTS)
+    @extend_schema(parameters=LISTS)
     def get(self, request: Request) -> HttpResponseBase:
         """Return the visible objects, a page at a time, or all of them as a file."""
         pages = self.pages()
@@ -150,7 +136,7 @@ class _Detail(_Rows[Row]):
 
     def tagged(self, row: Row) -> Response:
         """Return ``row`` with its ETag."""
-        return Response(self.answer(row), headers={"ETag": f'"v{row.version}"'})
+        return Response(self.answer(row), headers={"ETag": etag(row.version)})
 
     def write(self, request: Request, name: str, keeper: Keeper[Row]) -> Response:
         """Let an editor of quotas save the object; what that means is told beside it.
@@ -175,7 +161,7 @@ class _Detail(_Rows[Row]):
         if only_asked:
             return Response(answer | {"dry_run": True})
         code = status.HTTP_200_OK if found else status.HTTP_201_CREATED
-        return Response(answer, code, headers={"ETag": f'"v{row.version}"'})
+        return Response(answer, code, headers={"ETag": etag(row.version)})
 
     def remove(self, request: Request, name: str, delete: Callable[..., None]) -> Response:
         """Let an editor of quotas delete the object, if nothing needs it any more.
@@ -198,20 +184,6 @@ class _Detail(_Rows[Row]):
         """Return what a writer of ``row`` should know: nothing, unless its kind says more."""
         del row
         return []
-
-
-def seen_version(request: Request, actor: Actor, found: object | None) -> int | None:
-    """Return what If-Match says; ``*`` (whatever it is) is for admins; none creates."""
-    given = request.headers.get("If-Match", "").strip()
-    if given == "*" and actor.is_admin and found is not None:
-        return None
-    if match := _ETAG.fullmatch(given):
-        return int(match[1] or match[2])
-    if given:
-        raise Stale([Problem("version", "stale", str(PreconditionRequired.default_detail))])
-    if found is not None:
-        raise PreconditionRequired
-    return 0
 
 
 def _implicit(subject: str, path: str, cohort: Cohort | None) -> list[Diagnostic]:

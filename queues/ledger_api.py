@@ -15,14 +15,17 @@ from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst
-from gpuplatform.common.rest_shapes import ROW, results_of
+from gpuplatform.common.rest_shapes import TEXT, WHOLE, choice, record, results_of, rows_of, told
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues import descriptions, pages
 from queues.access import HasScope, actor_of, demand, visible_audit
-from queues.choices import PriorityKind
+from queues.choices import SCOPES, PriorityKind
 from queues.manifests.export import manifest_of
 from queues.models import ApiToken, PriorityClass
 
+PRIORITY_CLASS = record(
+    "WorkloadPriorityClass", {"name": TEXT, "value": WHOLE, "description": TEXT}
+)
 CHUNK = 500  # rows read at once for a file
 AUDIT_FILTERS = {
     "actor": "actor_name",
@@ -90,6 +93,7 @@ class TokenRowSerializer(serializers.ModelSerializer[ApiToken]):
     """A token of one's own; its secret was shown once."""
 
     key = serializers.CharField(source="token_key")
+    scopes = told(rows_of(choice(SCOPES)))
     team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True, allow_null=True)
     created_at = serializers.DateTimeField(source="created")
     expires_at = serializers.DateTimeField(source="expiry", allow_null=True)
@@ -123,7 +127,9 @@ class PriorityClassesView(CheckedView):
     permission_classes = (HasScope,)
     renderer_classes = (JSONRenderer, YAMLRenderer)
 
-    @extend_schema(operation_id="workload_priority_classes_list", responses={200: results_of(ROW)})
+    @extend_schema(
+        operation_id="workload_priority_classes_list", responses={200: results_of(PRIORITY_CLASS)}
+    )
     def get(self, request: Request) -> HttpResponseBase:
         """Return the classes, the highest first."""
         rows = PriorityClass.objects.filter(kind=PriorityKind.WORKLOAD).order_by("-value", "name")

@@ -15,7 +15,18 @@ from gpuplatform.common.decimals import AmountInput
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.fields import INT32_MAX
 from gpuplatform.common.quantities import format_quantity
-from gpuplatform.common.rest_shapes import FINDINGS, page_of, shape_of, some_of
+from gpuplatform.common.rest_shapes import (
+    FINDINGS,
+    TEXT,
+    or_none,
+    page_of,
+    record,
+    rows_of,
+    said,
+    shape_of,
+    some_of,
+    values_of,
+)
 from gpuplatform.common.why import PARAMETER as REASON
 from queues.choices import (
     AdmissionOrder,
@@ -191,10 +202,22 @@ def _readable(cell: Mapping[str, Any]) -> dict[str, str]:
 
 # ---- shapes of answers -----------------------------------------------------------------------
 VERSION = {"type": "integer", "minimum": 1}
+REQUIREMENT = record("", {"key": TEXT, "operator": TEXT}, {"values": rows_of(TEXT)})
 TEAM, LOCAL_QUEUE, FLAVOR, TOPOLOGY, COHORT, CLUSTER_QUEUE = (
     shape_of(spec, AMOUNTS, version=VERSION)
     for spec in (TeamSpec, LocalQueueSpec, FlavorSpec, TopologySpec, CohortSpec, ClusterQueueSpec)
 )
+CLUSTER_QUEUE["properties"] |= {
+    "namespace_selector": or_none(
+        said(
+            record(
+                "", {}, {"matchLabels": values_of(TEXT), "matchExpressions": rows_of(REQUIREMENT)}
+            ),
+            "A label selector of Kubernetes; empty: all namespaces, null: none.",
+        )
+    ),
+    "carried": values_of({}, "What a manifest said that nothing of ours follows, as it was."),
+}
 DRY = {"dry_run": {"type": "boolean"}}
 
 

@@ -1,7 +1,6 @@
 """REST's doors to workloads and nodes: JSON in, spec out, one service or selector, answer."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 from uuid import UUID
@@ -19,19 +18,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from gpuplatform.common import clock
-from gpuplatform.common.consequences import carry_out
-from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.dry_run import PARAMETER as DRY_RUN
 from gpuplatform.common.dry_run import is_dry_run
 from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, batched, chosen_ordering, csv_answer, wants_csv
-from gpuplatform.common.paging import PAGES, ByName, CheckedView, NewestFirst, truth
+from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst, truth
 from gpuplatform.common.parsers import StrictJSONParser
-from gpuplatform.common.rest_shapes import ROW, results_of
+from gpuplatform.common.rest_shapes import results_of
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
-from queues.access import SUBMITTERS, Actor, HasScope, actor_of, demand, insist, visible
+from queues.access import SUBMITTERS, Actor, HasScope, actor_of, demand, visible
 from queues.services.writing import refuse
 from scheduling.descriptions import describe_workload
 from scheduling.engine.terms import Status
@@ -40,13 +37,7 @@ from scheduling.following import EventRenderer, follow_workloads, is_followed
 from scheduling.inputs import WorkloadChangeInput, WorkloadInput
 from scheduling.loader import load_platform
 from scheduling.manifests.export import manifest_of
-from scheduling.models import Node, Workload, WorkloadEvent
-from scheduling.node_serializers import (
-    FORGOTTEN,
-    NodeChangeInput,
-    NodeSavedSerializer,
-    NodeSerializer,
-)
+from scheduling.models import Workload, WorkloadEvent
 from scheduling.priorities import check_number
 from scheduling.selectors.alerts import alert_lines, cleared_lines, current_findings
 from scheduling.selectors.availability import read_availability
@@ -54,7 +45,6 @@ from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.exports import described, pod_classes
 from scheduling.selectors.forecast import forecast_spec
 from scheduling.selectors.fragments import fragment_json, read_fragments
-from scheduling.selectors.nodes import node_rows
 from scheduling.serializers import (
     JUDGED,
     NewWorkloadSerializer,
@@ -63,16 +53,13 @@ from scheduling.serializers import (
 )
 from scheduling.services import (
     cancel_workload,
-    delete_node,
-    describe_node,
     load_world,
-    set_cordon,
     submit_workload,
     within_rights,
 )
-from scheduling.specs import NodeDrain, NodeRemoval
+from scheduling.shapes import ALERT, AVAILABILITY, FRAGMENTS
 from scheduling.switching import change
-from scheduling.workload_body import read_change, read_node_change, read_workload
+from scheduling.workload_body import read_change, read_workload
 
 CHUNK = 500  # rows read at once for a file
 
@@ -95,19 +82,7 @@ class WorkloadFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
         fields: tuple[str, ...] = ()
 
 
-class NodeFilter(django_filters.FilterSet):  # type: ignore[misc]  # untyped
-    """Filters of the node list."""
-
-    name = django_filters.CharFilter(lookup_expr="icontains")
-    ready = django_filters.BooleanFilter()
-    schedulable = django_filters.BooleanFilter()
-
-    class Meta:
-        model = Node
-        fields: tuple[str, ...] = ()
-
-
-class _AsFile(CheckedView):
+class AsFile(CheckedView):
     """A list that is a file as well; stands before DRF's view of lists."""
 
     renderer_classes: tuple[type[BaseRenderer], ...] = (JSONRenderer, CSVRenderer, YAMLRenderer)
@@ -138,13 +113,13 @@ class _AsFile(CheckedView):
         return csv_answer(request, request.path.split("/")[-2], found)
 
 
-class WorkloadsView(_AsFile, ListAPIView[Workload]):
+class WorkloadsView(AsFile, ListAPIView[Workload]):
     """``/api/v1/workloads/``: the visible workloads, and the way to submit one."""
 
     parser_classes = (StrictJSONParser,)
     permission_classes = (HasScope,)
     scopes = {"POST": "workloads:submit"}
-    renderer_classes = (*_AsFile.renderer_classes, EventRenderer)
+    renderer_classes = (*AsFile.renderer_classes, EventRenderer)
     parameters = {
         "GET": (*PAGES, *WorkloadFilter.base_filters, *(one.name for one in FOLLOWED)),
         "POST": ("dry_run",),
@@ -263,104 +238,13 @@ class WorkloadView(CheckedView):
         return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
 
 
-class NodesView(_AsFile, ListAPIView[Node]):
-    """``/api/v1/nodes/``: machines; everybody who is signed in sees them."""
-
-    permission_classes = (HasScope,)
-    pagination_class = ByName
-    serializer_class = NodeSerializer
-    filter_backends = (django_filters.rest_framework.DjangoFilterBackend,)
-    filterset_class = NodeFilter
-    parameters = {"GET": (*PAGES, *NodeFilter.base_filters)}
-    queryset = Node.objects.all()
-
-    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
-        """Return DRF's serializer of a page, told who holds what on its machines."""
-        if args:
-            names = [row.name for row in args[0]]
-            kwargs["context"] = _use_of(self.request, names)
-        return super().get_serializer(*args, **kwargs)
-
-    @extend_schema(parameters=LISTS)
-    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]  # a file is no Response
-        """Return one page, by name, or all rows as a file."""
-        for name in ("ready", "schedulable"):
-            truth(request, name)
-        as_file = self.is_file(request)
-        return self.file(request) if as_file else super().get(request, *args, **kwargs)
-
-    def manifests(self, rows: QuerySet[Node]) -> Iterator[Mapping[str, Any]]:
-        """Yield each machine as Kubernetes' Node."""
-        return (manifest_of(describe_node(row)) for row in rows.iterator(chunk_size=CHUNK))
-
-
-class NodeView(CheckedView):
-    """``/api/v1/nodes/<name>/``: one machine, and the ways to cordon and to forget it."""
-
-    parser_classes = (StrictJSONParser,)
-    renderer_classes = (JSONRenderer, YAMLRenderer)
-    permission_classes = (HasScope,)
-    scopes = {"PATCH": "workloads:admin", "DELETE": "workloads:admin"}
-    parameters = {"PATCH": ("dry_run",), "DELETE": ("dry_run",)}
-
-    @extend_schema(responses=NodeSerializer)
-    def get(self, request: Request, name: str) -> HttpResponseBase:
-        """Return the machine."""
-        row = self._row(name)
-        if wants_yaml(request):
-            return yaml_answer(request, [manifest_of(describe_node(row))])
-        return Response(NodeSerializer(row, context=_use_of(request, [name])).data)
-
-    @extend_schema(request=NodeChangeInput, responses=NodeSavedSerializer, parameters=[DRY_RUN])
-    def patch(self, request: Request, name: str) -> Response:
-        """Keep new pods off the machine, or let them on again; say what that means."""
-        insist(actor_of(request), "may_operate")
-        row, asked = self._row(name), read_node_change(request.data)
-        changed = replace(describe_node(row), schedulable=asked.schedulable)
-        spec = NodeDrain(name) if asked.drain else changed
-
-        def act() -> dict[str, Any]:
-            user = actor_of(request).user
-            cordoned = not asked.schedulable
-            saved = set_cordon(name, cordoned, actor=user, reason=asked.reason, drain=asked.drain)
-            return dict(NodeSerializer(saved, context=_use_of(request, [name])).data)
-
-        answer, found = carry_out(spec, act, keep=not is_dry_run(request))
-        return Response(answer | _meaning(request, found))
-
-    @extend_schema(responses={200: FORGOTTEN}, parameters=[DRY_RUN])
-    def delete(self, request: Request, name: str) -> Response:
-        """Forget the machine; what stands on it is evicted. Say what that means."""
-        insist(actor_of(request), "may_operate")
-        self._row(name)
-
-        def act() -> None:
-            delete_node(name, actor=actor_of(request).user)
-
-        _nothing, found = carry_out(NodeRemoval(name), act, keep=not is_dry_run(request))
-        return Response({"name": name} | _meaning(request, found))
-
-    def _row(self, name: str) -> Node:
-        return get_object_or_404(Node.objects.all(), name=name)
-
-
-def _use_of(request: Request, names: list[str]) -> dict[str, Any]:
-    """Return the context that a node's serializer wants."""
-    return {"rows": {row.node.name: row for row in node_rows(actor_of(request), names)}}
-
-
-def _meaning(request: Request, found: list[Diagnostic]) -> dict[str, Any]:
-    told: dict[str, Any] = {"warnings": [diagnostic.as_json() for diagnostic in found]}
-    return told | {"dry_run": True} if is_dry_run(request) else told
-
-
 class AlertsView(CheckedView):
     """``/api/v1/alerts/``: what an admin should look at now, and what no longer holds."""
 
     permission_classes = (HasScope,)
     parameters = {"GET": ("cleared",)}
 
-    @extend_schema(operation_id="alerts_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="alerts_list", responses={200: results_of(ALERT)})
     def get(self, request: Request) -> Response:
         """Return the alerts that stand; one that names queues is for who sees them all.
 
@@ -379,7 +263,7 @@ class AvailabilityView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="availability_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="availability_list", responses={200: results_of(AVAILABILITY)})
     def get(self, request: Request) -> Response:
         """Return what each visible queue has, holds and could take now, of its own and by loan."""
         return Response({"results": read_availability(actor_of(request))})
@@ -390,7 +274,7 @@ class FragmentsView(CheckedView):
 
     permission_classes = (HasScope,)
 
-    @extend_schema(operation_id="fragments_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="fragments_list", responses={200: results_of(FRAGMENTS)})
     def get(self, request: Request) -> Response:
         """Return what is free, usable and stranded, and the largest gangs that fit now."""
         del request  # what is free is everybody's

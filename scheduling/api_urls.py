@@ -13,8 +13,6 @@ from scheduling.api import (
     AlertsView,
     AvailabilityView,
     FragmentsView,
-    NodesView,
-    NodeView,
     WorkloadsView,
     WorkloadView,
 )
@@ -27,6 +25,7 @@ from scheduling.life_api import (
     CheckpointView,
     WorkloadCheckView,
 )
+from scheduling.nodes_api import NodesView, NodeView
 
 urlpatterns: list[URLPattern] = [
     path("workloads/", WorkloadsView.as_view(), name="api-workloads"),

@@ -19,9 +19,11 @@ from gpuplatform.common.http import rejection, status_of
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.rest_shapes import FINDINGS, told
 from queues.access import HasScope, actor_of
 from scheduling.bulk import MOST, Answer, submit_many
 from scheduling.inputs import WorkloadInput
+from scheduling.shapes import ACCEPTED, PROBLEM
 from scheduling.specs import WorkloadSpec
 from scheduling.workload_body import read_workload
 
@@ -39,9 +41,9 @@ class WorkloadAnswer(serializers.Serializer[Any]):
 
     index = serializers.IntegerField()
     status = serializers.IntegerField()
-    workload = serializers.DictField(required=False)
-    warnings = serializers.ListField(child=serializers.DictField(), required=False)
-    problem = serializers.DictField(required=False)
+    workload = told(ACCEPTED, required=False)
+    warnings = told(FINDINGS, required=False)
+    problem = told(PROBLEM, required=False)
 
 
 class WorkloadAnswers(serializers.Serializer[Any]):

@@ -8,9 +8,10 @@ from rest_framework.response import Response
 
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import CheckedView
-from gpuplatform.common.rest_shapes import ROW, results_of
+from gpuplatform.common.rest_shapes import results_of
 from queues.access import HasScope, actor_of
 from scheduling.selectors.fair_share import fair_cells, fair_trees
+from scheduling.shapes import FAIR_SHARE
 
 
 class FairShareView(CheckedView):
@@ -20,7 +21,7 @@ class FairShareView(CheckedView):
     renderer_classes = (JSONRenderer, CSVRenderer)
     parameters = {"GET": ("fields",)}
 
-    @extend_schema(operation_id="fair_share_list", responses={200: results_of(ROW)})
+    @extend_schema(operation_id="fair_share_list", responses={200: results_of(FAIR_SHARE)})
     def get(self, request: Request) -> HttpResponse:
         """Return every visible sister with the figures that decide, in the order of turns."""
         rows = list(fair_cells(fair_trees(actor_of(request))))

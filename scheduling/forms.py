@@ -10,6 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.decimals import WholeField
 from gpuplatform.common.narrowing import ALWAYS, unknown_filter, unknown_value
 from queues.forms.edits import NAME_HELP, REASON_HELP, REASON_LENGTH
 from queues.models import ClusterQueue, Team
@@ -149,7 +150,7 @@ class CheckForm(forms.Form):
         validators=[MinLengthValidator(REASON_LENGTH)],
         help_text=REASON_HELP,
     )
-    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    version = WholeField(widget=forms.HiddenInput, required=False)
 
     def to_spec(self, before: AdmissionCheck | None) -> CheckSpec:
         """Return what was entered; parameters stay as they are."""

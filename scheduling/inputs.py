@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from gpuplatform.common.rest_shapes import values_of
 from scheduling.specs import SLICE_MODES
 
 
+@extend_schema_field(values_of({"type": ["string", "integer"]}))
 class QuantityField(serializers.JSONField):
     """Amounts by resource, in Kubernetes notation or as integers."""
 

@@ -1,5 +1,6 @@
 """REST's ledgers: who lent what to whom, and whose work was taken away for what."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http.response import HttpResponseBase
@@ -10,15 +11,18 @@ from rest_framework.request import Request
 from gpuplatform.common import clock
 from gpuplatform.common.lists import PARAMETERS as LISTS
 from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
+from gpuplatform.common.money import digits
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst, truth
-from gpuplatform.common.rest_shapes import ROW, page_of
+from gpuplatform.common.rest_shapes import page_of
 from queues.access import HasScope, actor_of
+from scheduling import shapes
 from scheduling.selectors.evictions import as_evictions, eviction_cells, eviction_rows
 from scheduling.selectors.loans import as_loans, loan_cells, loan_rows
 from scheduling.selectors.pages import Pages
 
 FILTERS = ("borrower", "lender", "flavor")
 EVICTION_FILTERS = ("team", "reason")
+HOURS = ("gpu_hours", "lost_gpu_hours")
 
 
 class NewestLoan(NewestFirst):
@@ -36,7 +40,7 @@ class LedgerView(CheckedView):
 
     @extend_schema(
         operation_id="ledger_list",
-        responses={200: page_of(ROW)},
+        responses={200: page_of(shapes.LOAN)},
         parameters=[
             *LISTS,
             *(OpenApiParameter(name, str) for name in FILTERS),
@@ -51,7 +55,7 @@ class LedgerView(CheckedView):
             return csv_answer(request, "ledger", self._shown(request, rows.iterator()))
         pages = NewestLoan()
         page = pages.paginate_queryset(rows, request, view=self)
-        return pages.get_paginated_response(list(self._shown(request, page or [])))
+        return pages.get_paginated_response(list(map(_texts, self._shown(request, page or []))))
 
     def _shown(self, request: Request, rows: Any) -> Any:
         actor, now = actor_of(request), clock.now()
@@ -74,7 +78,7 @@ class EvictionsView(CheckedView):
 
     @extend_schema(
         operation_id="evictions_list",
-        responses={200: page_of(ROW)},
+        responses={200: page_of(shapes.EVICTION)},
         parameters=[*LISTS, *(OpenApiParameter(name, str) for name in EVICTION_FILTERS)],
     )
     def get(self, request: Request) -> HttpResponseBase:
@@ -87,4 +91,11 @@ class EvictionsView(CheckedView):
         pages = NewestEviction()
         page = pages.paginate_queryset(rows, request, view=self)
         cells = eviction_cells(as_evictions(page or [], actor))
-        return pages.get_paginated_response(list(cells))
+        return pages.get_paginated_response(list(map(_texts, cells)))
+
+
+def _texts(cells: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with money and hours as texts, as everywhere in REST."""
+    hours = {name: f"{cells[name]:.6f}" for name in HOURS if name in cells}
+    worth = cells["worth"]
+    return {**cells, **hours, "worth": None if worth is None else digits(worth)}

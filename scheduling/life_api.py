@@ -14,8 +14,8 @@ from gpuplatform.common.paging import PAGES, ByName, CheckedView
 from gpuplatform.common.parsers import StrictJSONParser
 from gpuplatform.common.yamls import YAMLRenderer, wants_yaml, yaml_answer
 from queues.access import SUBMITTERS, HasScope, actor_of, demand, insist, visible
-from queues.api import seen_version
 from queues.manifests.export import versioned
+from queues.versions import etag, seen_version
 from scheduling.checking import delete_check, describe_check, save_check
 from scheduling.inputs import CheckAnswerInput, CheckpointInput
 from scheduling.manifests.export import manifest_of
@@ -105,7 +105,7 @@ class AdmissionCheckView(CheckedView):
         if wants_yaml(request):
             return yaml_answer(request, [versioned(manifest_of(describe_check(row)), row.version)])
         answer = AdmissionCheckSerializer(row).data
-        return Response(answer, headers={"ETag": f'"v{row.version}"'})
+        return Response(answer, headers={"ETag": etag(row.version)})
 
     @extend_schema(
         request=AdmissionCheckInput,
@@ -120,7 +120,7 @@ class AdmissionCheckView(CheckedView):
         row = save_check(read_check(request.data, name), actor=actor.user, if_version=seen)
         code = HTTPStatus.OK if found else HTTPStatus.CREATED
         answer = AdmissionCheckSerializer(row).data
-        return Response(answer, code, headers={"ETag": f'"v{row.version}"'})
+        return Response(answer, code, headers={"ETag": etag(row.version)})
 
     @extend_schema(responses={204: None})
     def delete(self, request: Request, name: str) -> Response:

@@ -4,7 +4,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from gpuplatform.common.rest_shapes import FINDINGS
+from gpuplatform.common.rest_shapes import FINDINGS, told
+from scheduling import shapes
 from scheduling.models import Node
 from scheduling.selectors.nodes import NodeRow
 
@@ -31,6 +32,9 @@ class NodeSerializer(serializers.ModelSerializer[Node]):
     gpus_used = serializers.SerializerMethodField()
     gpus_free = serializers.SerializerMethodField()
     gpus_kept = serializers.SerializerMethodField()
+    labels, annotations = told(shapes.TEXTS), told(shapes.TEXTS)
+    taints = told(shapes.TAINTS)
+    capacity, allocatable = told(shapes.RESOURCES), told(shapes.RESOURCES)
 
     class Meta:
         model = Node
@@ -93,7 +97,7 @@ class NodeChangeInput(serializers.Serializer[Any]):
 class NodeSavedSerializer(NodeSerializer):
     """A machine after a change of it, and what the change means."""
 
-    warnings = serializers.ListField(child=serializers.DictField())
+    warnings = told(FINDINGS)
     dry_run = serializers.BooleanField(required=False)
 
     class Meta(NodeSerializer.Meta):

@@ -4,13 +4,13 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gpuplatform.common import clock, reasons
 from gpuplatform.common.kept_fields import KeptFields
-from gpuplatform.common.rest_shapes import FINDINGS, ROW_OR_NONE, ROWS
+from gpuplatform.common.rest_shapes import COUNT, FINDINGS, NUMBERS_TOLD, told, values_of
+from scheduling import shapes
 from scheduling.counters import SOURCES, Counters
 from scheduling.models import (
     AdmissionCheck,
@@ -43,6 +43,11 @@ MOST_MEMBERS = 100  # that are over, in one answer
 class PodSetSerializer(KeptFields, serializers.ModelSerializer[PodSet]):
     """Identical pods of a workload; ``requests`` is what one pod asks for, canonical units."""
 
+    requests = told(shapes.RESOURCES)
+    node_selector = told(shapes.TEXTS)
+    tolerations = told(shapes.TOLERATIONS)
+    slices = told(shapes.SLICES)
+
     class Meta:
         model = PodSet
         fields = (
@@ -67,6 +72,9 @@ class PodSetSerializer(KeptFields, serializers.ModelSerializer[PodSet]):
 
 class PlacementSerializer(KeptFields, serializers.ModelSerializer[Placement]):
     """Pods on a node."""
+
+    flavors = told(shapes.FLAVORS)
+    devices = told(shapes.DEVICES)
 
     class Meta:
         model = Placement
@@ -118,6 +126,7 @@ class EventSerializer(KeptFields, serializers.ModelSerializer[WorkloadEvent]):
     """One line of a workload's story; ``other`` is null where the reader may not see it."""
 
     other = serializers.SerializerMethodField()
+    facts = told(NUMBERS_TOLD)
 
     class Meta:
         model = WorkloadEvent
@@ -167,7 +176,7 @@ class WorkloadRowSerializer(KeptFields, serializers.ModelSerializer[Workload]):
             "version",
         )
 
-    @extend_schema_field(ROWS)
+    @extend_schema_field(shapes.BLOCKERS)
     def get_blockers(self, row: Workload) -> list[dict[str, Any]]:
         """Return why it waits, each with its sentence; what others have is an amount."""
         # ``context["actor"]`` is the reader; a list passes one ``Discretion`` for all its rows.
@@ -191,6 +200,11 @@ def _blocker(blocker: dict[str, Any]) -> dict[str, Any]:
 class WorkloadSerializer(WorkloadRowSerializer):
     """One workload, whole."""
 
+    labels = told(shapes.TEXTS)
+    annotations = told(shapes.TEXTS)
+    role_minima = told(values_of(COUNT, "Pods, by pod set."))
+    policies = told(shapes.POLICIES)
+    warnings = told(FINDINGS)
     pod_sets = PodSetSerializer(many=True, read_only=True)
     placements = serializers.SerializerMethodField()
     events = EventSerializer(many=True, read_only=True)
@@ -247,7 +261,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
             "events",
         )
 
-    @extend_schema_field(ROW_OR_NONE)
+    @extend_schema_field(shapes.GROWTH)
     def get_growth(self, row: Workload) -> dict[str, Any] | None:
         """Return since when a running one asks for more pods, and why it waits for them.
 
@@ -258,20 +272,20 @@ class WorkloadSerializer(WorkloadRowSerializer):
         asks = Workload(blockers=row.growth.get("blockers") or [])
         return {"since": row.growth.get("since"), "blockers": self.get_blockers(asks)}
 
-    @extend_schema_field(OpenApiTypes.OBJECT)
+    @extend_schema_field(shapes.PODS)
     def get_pods(self, row: Workload) -> dict[str, int]:
         """Return how many pods are asked for, stand, and are needed to run."""
         wanted = sum(pod_set.wanted or pod_set.count for pod_set in row.pod_sets.all())
         standing = pods_held(row).total()
         return {"wanted": wanted, "standing": standing, "minimum": least_pods(row)}
 
-    @extend_schema_field(ROW_OR_NONE)
+    @extend_schema_field(shapes.RESERVATION)
     def get_reservation(self, row: Workload) -> dict[str, Any] | None:
         """Return what is reserved for a waiting gang: when it starts, where, what it costs."""
         actor = self.context.get("actor")
         return as_fields(reservation_of(row, actor)) if actor else None
 
-    @extend_schema_field(ROW_OR_NONE)
+    @extend_schema_field(shapes.INACTIVE)
     def get_inactive(self, row: Workload) -> dict[str, str] | None:
         """Return why it is not tried any more, by which check, in which words, by whom."""
         found = why_inactive(row)
@@ -285,7 +299,7 @@ class WorkloadSerializer(WorkloadRowSerializer):
         ends = MemberEnd.objects.filter(admission__workload=row).order_by("-at", "-id")
         return MemberEndSerializer(ends[:MOST_MEMBERS], many=True).data
 
-    @extend_schema_field(OpenApiTypes.OBJECT)
+    @extend_schema_field(shapes.COUNTERS)
     def get_counters(self, row: Workload) -> dict[str, Any]:
         """Return GPU-hours so far, and of which source each is; null: nobody measured it."""
         found = workload_counters(row, clock.now())

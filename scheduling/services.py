@@ -363,7 +363,13 @@ def save_node(
 
 @transaction.atomic
 def set_cordon(
-    name: str, cordoned: bool, *, actor: User | None, reason: str = "", drain: bool = False
+    name: str,
+    cordoned: bool,
+    *,
+    actor: User | None,
+    reason: str = "",
+    drain: bool = False,
+    if_version: int | None = None,
 ) -> Node:
     """Keep new pods off a node, or let them on again; running ones stay unless it is drained.
 
@@ -372,9 +378,9 @@ def set_cordon(
 
     Raises:
         Rejected: there is no such node.
-        Stale: the node changed at the same time.
+        Stale: the node changed at the same time, or since the caller saw it.
     """
-    edit = Edit(Node, name, actor, reason)
+    edit = Edit(Node, name, actor, reason, if_version)
     row = edit.find(name=name)
     refuse(require_row(row))
     assert row is not None
@@ -389,13 +395,16 @@ def set_cordon(
 
 
 @transaction.atomic
-def delete_node(name: str, *, actor: User | None, reason: str = "") -> None:
+def delete_node(
+    name: str, *, actor: User | None, reason: str = "", if_version: int | None = None
+) -> None:
     """Forget a node; whatever stood on it is evicted by the reconciler.
 
     Raises:
         Rejected: there is no such node.
+        Stale: the node changed since the caller saw it.
     """
-    edit = Edit(Node, name, actor, reason)
+    edit = Edit(Node, name, actor, reason, if_version)
     row = edit.find(name=name)
     refuse(require_row(row))
     assert row is not None

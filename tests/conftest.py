@@ -14,7 +14,7 @@ from django.test import Client
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
-from tests import services
+from tests import answers, services
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("GPUPLATFORM_SHARED", ROOT.parent / "shared"))
@@ -41,6 +41,14 @@ def pytest_configure(config: pytest.Config) -> None:
     django_settings.WORLD_KEPT = False  # tests write rows without a version
     app.conf.broker_url = "memory://"  # a test's wake-up must not reach a real worker
     config.addinivalue_line("markers", "shared: reads ../shared")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def judged_answers() -> Iterator[None]:
+    """Compare every answer of REST with the schema, whatever a test asks for."""
+    with pytest.MonkeyPatch.context() as patch:
+        answers.watch(patch)
+        yield
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -35,14 +35,14 @@ def save_source(
 
 def _save(spec: SourceSpec, actor: User | None, reason: str, if_version: int | None) -> Source:
     standing = Source.objects.select_for_update().filter(name=spec.name).first()
+    if if_version is not None and if_version != (standing.version if standing else 0):
+        message = _("Somebody changed it since you saw it.")
+        raise Stale([Problem("version", "stale", message)])
     others = tuple(Source.objects.filter(enabled=True).exclude(name=spec.name))
     world = SourceWorld(frozenset(settings.SOURCE_HOSTS), others, standing)
     problems = check_source(spec, world)
     if problems:
         raise Rejected(problems)
-    if if_version is not None and if_version != (standing.version if standing else 0):
-        message = _("Somebody changed it since you saw it.")
-        raise Stale([Problem("version", "stale", message)])
     source = standing or _made(spec)
     before = describe_source(source) if standing else None
     for name, value in _columns(spec, source).items():

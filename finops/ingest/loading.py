@@ -23,6 +23,7 @@ from finops.sources.recording import Recording
 from finops.sources.rows import Reading
 from finops.sources.windows import Window, day_window, last_whole_day
 from gpuplatform.common import clock, leases
+from gpuplatform.common.money import digits
 from gpuplatform.common.problems import Problem, Rejected
 
 LEASE_S = int(CONNECT_S + READ_S) + 30  # prolonged before each question
@@ -188,7 +189,7 @@ def note_fetch(
         numbers=dict(verdict.numbers) if verdict else numbers or {},
         notes=[[note.code, dict(note.numbers)] for note in verdict.notes] if verdict else [],
         rows=len(reading.rows) if reading else 0,
-        measures={k: str(v) for k, v in reading.measures.items()} if reading else {},
+        measures={k: digits(v) for k, v in reading.measures.items()} if reading else {},
         payload=payload,
         sha256=payload.sha256 if payload else "",
     )

@@ -8,12 +8,13 @@ from django.views.decorators.http import require_safe
 
 from finops import charts, words
 from finops.allocation.money import HOURS_PLACES, round_half_up
-from finops.cost_rows import GROUP_COLUMNS, group_rows, query_of
+from finops.cost_rows import ASKED, GROUP_COLUMNS, group_rows, query_of
 from finops.models.bills import IdlePolicy
 from finops.selectors import bills, forecasts, groups, prices
 from finops.views.bills import MONTH_COLUMNS, bill_reader, figure_cells
 from gpuplatform.common import clock
 from gpuplatform.common.figures import figure_response, theme_of
+from gpuplatform.common.narrowing import narrowing, refuse_untold, refused
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.periods import month_at
 from gpuplatform.common.problems import Rejected
@@ -65,7 +66,9 @@ def cost_chart(request: HttpRequest, kind: str) -> HttpResponse:
 def cost_by(request: HttpRequest) -> HttpResponse:
     """Show the cost of a window by a dimension; the address says which."""
     actor = bill_reader(request)
-    query = query_of(request.GET)
+    asks, query = narrowing(request, ASKED), query_of(request.GET)
+    if refusal := refused(request, asks.told):
+        return refusal
     context: dict[str, Any] = {
         "query": query,
         "dimensions": words.DIMENSIONS,
@@ -75,6 +78,7 @@ def cost_by(request: HttpRequest) -> HttpResponse:
         "actor": actor,
     }
     try:
+        refuse_untold(asks)
         view = groups.cost_by_group(actor, query, clock.now())
     except Rejected as refusal:
         context["problems"] = refusal.problems

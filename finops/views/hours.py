@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 from finops import words
 from finops.hours import HOURS_WINDOW, hours_by
 from gpuplatform.common import clock
+from gpuplatform.common.narrowing import narrowing, refuse_untold, refused
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, require
@@ -20,6 +21,9 @@ from scheduling.selectors.counters import COUNTER_COLUMNS, GROUPS, counter_cells
 def hours(request: HttpRequest) -> HttpResponse:
     """Show counters of GPU-hours by team, queue or workload; the address says which."""
     window, group = asked(request, "window") or HOURS_WINDOW, asked(request, "group") or "team"
+    asks = narrowing(request, ("window", "group"))
+    if refusal := refused(request, asks.told):
+        return refusal
     context: dict[str, Any] = {
         "asked_window": window,
         "group": group,
@@ -27,6 +31,7 @@ def hours(request: HttpRequest) -> HttpResponse:
         "windows": words.WINDOWS,
     }
     try:
+        refuse_untold(asks)
         view = hours_by(actor_of(request), window, group, clock.now())
     except Rejected as refusal:
         context["problems"] = refusal.problems

@@ -21,6 +21,7 @@ from finops.mapping_forms import (
 from finops.models.mappings import MappingKind
 from finops.selectors import mappings
 from gpuplatform.common import clock
+from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Rejected
 from queues.access import actor_of, demand_visible, require
@@ -35,8 +36,11 @@ def mapping_list(request: HttpRequest) -> HttpResponse:
     """List mappings with their validity, and what costs and belongs to nobody."""
     actor = actor_of(request)
     demand_visible(actor.may_see_prices)
-    kind, text = asked(request, "kind"), asked(request, "q")[:253]
-    rows = mappings.mapping_rows(actor, clock.now(), kind=kind, text=text)
+    asks = narrowing(request, ("kind", "q"), choices={"kind": MappingKind.values})
+    if refusal := refused(request, asks.told):
+        return refusal
+    kind, text = asks.wanted["kind"], asks.wanted["q"][:253]
+    rows = [] if asks.told else mappings.mapping_rows(actor, clock.now(), kind=kind, text=text)
     if wanted_format(request):
         return rows_response(request, "mappings", (*COLUMNS, "state"), map(_cells, rows))
     period = mappings.latest_period() if actor.may_see_bills else None
@@ -46,6 +50,8 @@ def mapping_list(request: HttpRequest) -> HttpResponse:
         "kinds": list(kinds()),
         "kind": kind,
         "text": text,
+        "asks": asks,
+        "not_understood": asks.told,
         "period": period,
         "unmatched": lacking,
         "unmatched_sum": mappings.unmatched_total(period),

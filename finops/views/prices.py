@@ -18,6 +18,7 @@ from finops.models.prices import PriceUnit
 from finops.selectors import prices
 from gpuplatform.common import clock
 from gpuplatform.common.money import plain
+from gpuplatform.common.narrowing import narrowing, refused
 from gpuplatform.common.pages import rows_response, wanted_format
 from gpuplatform.common.periods import month
 from gpuplatform.common.problems import Rejected
@@ -42,8 +43,11 @@ PRICE_COLUMNS = (
 def price_list(request: HttpRequest) -> HttpResponse:
     """List all prices with their validity; gaps are marked."""
     demand_visible(actor_of(request).may_see_prices)
-    unit, subject = request.GET.get("unit", ""), request.GET.get("subject", "")[:253]
-    rows = prices.price_rows(clock.now(), unit=unit, subject=subject)
+    asks = narrowing(request, ("unit", "subject"), choices={"unit": PriceUnit.values})
+    if refusal := refused(request, asks.told):
+        return refusal
+    unit, subject = asks.wanted["unit"], asks.wanted["subject"][:253]
+    rows = [] if asks.told else prices.price_rows(clock.now(), unit=unit, subject=subject)
     if wanted_format(request):
         return rows_response(request, "prices", PRICE_COLUMNS, map(_price_cells, rows))
     context = {
@@ -51,6 +55,8 @@ def price_list(request: HttpRequest) -> HttpResponse:
         "units": PriceUnit.choices,
         "unit": unit,
         "subject": subject,
+        "asks": asks,
+        "not_understood": asks.told,
         "actor": actor_of(request),
     }
     return render(request, "finops/prices.html", context)

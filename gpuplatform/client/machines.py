@@ -60,6 +60,9 @@ def _set(
     body = {"schedulable": schedulable} | ({"reason": reason} if reason else {})
     body |= {"drain": True} if drain else {}
     query = {"dry_run": "All" if dry_run else ""}
-    answer = connect().ask("PATCH", f"nodes/{quoted(name)}/", parameters=query, body=body)
+    service, address = connect(), f"nodes/{quoted(name)}/"
+    version = service.ask("GET", address).json()["version"]
+    seen = {"If-Match": f'"v{version}"'}
+    answer = service.ask("PATCH", address, parameters=query, body=body, headers=seen)
     said = _("This was a dry run: nothing was changed.") if dry_run else done
     say(*told(answer.json()["warnings"]), said.format(name=name))

@@ -159,6 +159,9 @@ SHAPE: dict[str, Any] = _object(
         "finished_at": _TIME_OR_NONE,
         "url": _TEXT,
         "result": _object({"status": {"type": ["integer", "null"]}, "url": _TEXT}, null=True),
-        "problem": {"type": ["object", "null"], "additionalProperties": {}},
+        "problem": {
+            "anyOf": [{"$ref": "#/components/schemas/Problem"}, {"type": "null"}],
+            "description": "Why it broke off.",
+        },
     }
 )

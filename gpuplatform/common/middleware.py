@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.middleware.http import ConditionalGetMiddleware
 
 _request_id: ContextVar[str] = ContextVar("request_id", default="")
 _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
@@ -27,27 +25,6 @@ def under_request_id(request_id: str) -> Iterator[None]:
         yield
     finally:
         _request_id.reset(token)
-
-
-PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=()"
-
-
-class UnchangedMiddleware(ConditionalGetMiddleware):
-    """Answer 304 over REST where the caller has what would be answered (``If-None-Match``).
-
-    Objects with a version have it as their ETag, anything else a digest of what is answered.
-    What is answered over REST belongs to who asked: nobody between may keep it.
-    """
-
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        """Return the answer, or that it has not changed."""
-        response.headers.setdefault("Permissions-Policy", PERMISSIONS)
-        if not request.path.startswith("/api/v1/"):
-            return response
-        response.headers.setdefault("Cache-Control", "private, no-cache")
-        return super().process_response(request, response)
 
 
 class RequestIdMiddleware:

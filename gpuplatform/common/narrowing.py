@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from gpuplatform.common.pages import asked, wanted_format
+from gpuplatform.common.problems import Problem, Rejected
 
 ALWAYS = ("page", "format", "sort")
 MOST_SHOWN = 40  # letters of what was not understood
@@ -69,6 +70,16 @@ def unknown_value(name: str, value: str, known: Iterable[str]) -> str:
     words = gettext("The filter %(name)s knows no %(value)s; known are %(known)s.")
     shown = {"name": name, "value": value[:MOST_SHOWN]}
     return words % {**shown, "known": ", ".join(sorted(known)) or gettext("none")}
+
+
+def refuse_untold(asks: Narrowing) -> None:
+    """Refuse a page as a whole, where it says what is wrong beside what was asked.
+
+    Raises:
+        Rejected: something was not understood.
+    """
+    if asks.told:
+        raise Rejected([Problem("filter", "BAD_VALUE", asks.told)])
 
 
 def refused(request: HttpRequest, told: str) -> HttpResponse | None:

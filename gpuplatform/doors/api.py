@@ -24,12 +24,16 @@ from gpuplatform.common.parsers import (
 )
 from gpuplatform.common.pointers import pointer
 from gpuplatform.common.reasons import shortened
+from gpuplatform.common.rest_shapes import TEXT
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.doors.importer import import_documents
 from gpuplatform.doors.paths import document_path
 from gpuplatform.doors.report import SHAPE, ImportReport, ObjectResult
+from gpuplatform.doors.schema import refusals_of
 from queues.access import HasScope, actor_of
+
+REFUSAL = refusals_of("ManifestProblem", SHAPE["properties"], {"path": TEXT})
 
 
 class ManifestsView(CheckedView):
@@ -52,7 +56,8 @@ class ManifestsView(CheckedView):
             DRY_RUN,
             REASON,
         ],
-        responses=dict.fromkeys((200, 201, 207), SHAPE),
+        responses=dict.fromkeys((200, 201, 207), SHAPE)
+        | dict.fromkeys(((status, CONTENT_TYPE) for status in (403, 412, 422)), REFUSAL),
     )
     def post(self, request: Request) -> Response:
         """Decide every document; 207 where some are accepted and some are not."""

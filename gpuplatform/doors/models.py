@@ -31,6 +31,7 @@ class Webhook(models.Model):
     disabled_because = models.CharField(max_length=200, blank=True)  # by the platform itself
     created_at = models.DateTimeField(default=clock.now)
     created_by = models.ForeignKey(User, models.SET_NULL, null=True, related_name="+")
+    version = models.PositiveIntegerField(default=1)  # of what people set, not of how it fares
 
     class Meta:
         ordering = ("name", "uid")

@@ -14,6 +14,7 @@ from drf_spectacular.utils import OpenApiParameter
 from gpuplatform.common import later
 from gpuplatform.common.http import CONTENT_TYPE
 from gpuplatform.common.once import HEADER, LONGEST
+from gpuplatform.common.rest_shapes import FINDINGS, NUMBERS_TOLD
 from gpuplatform.doors import examples
 
 KEY = OpenApiParameter(
@@ -45,18 +46,18 @@ OTHER_FORMS: dict[str, Any] = {
     "text/event-stream": TEXT,
     "application/yaml": {"description": "Documents of Kueue, Kubernetes or our own."},
 }
-FINDING = {
+FINDING: dict[str, Any] = {
     "type": "object",
     "description": "One thing to correct.",
     "properties": {
         "pointer": TEXT | {"description": "JSON pointer into the body; empty: all of it."},
         "code": TEXT,
         "detail": TEXT,
-        "numbers": {"type": "object", "additionalProperties": {}},
+        "numbers": NUMBERS_TOLD,
     },
     "required": ["pointer", "code", "detail", "numbers"],
 }
-PROBLEM = {
+PROBLEM: dict[str, Any] = {
     "type": "object",
     "description": "A refusal as RFC 9457 spells it; it changed nothing.",
     "properties": {
@@ -71,7 +72,7 @@ PROBLEM = {
             "minItems": 1,
             "items": {"$ref": "#/components/schemas/ProblemError"},
         },
-        "warnings": {"type": "array", "items": {"type": "object", "additionalProperties": {}}},
+        "warnings": FINDINGS,
     },
     "required": ["type", "title", "status", "detail", "instance", "request_id", "errors"],
 }
@@ -101,6 +102,7 @@ class Schema(AutoSchema):
         if self.method == "GET":
             unchanged = "What If-None-Match names has not changed."
             answers.setdefault("304", {"description": unchanged})
+            answers.setdefault("412", _refusal(HTTPStatus.PRECONDITION_FAILED))
         if self.method in getattr(self.view, "later", ()):
             shape = {"$ref": "#/components/schemas/Operation"}
             told = "It is answered later; Location is the operation's address."
@@ -119,6 +121,14 @@ class Schema(AutoSchema):
         own = getattr(self.view, "refusals", {}).get(self.method, ())
         versions = WITH_VERSION if self._is_versioned() else ()
         return (*ALWAYS, *(WITH_BODY if writes else ()), *versions, *own)
+
+
+def refusals_of(title: str, also: dict[str, Any], of_error: dict[str, Any]) -> dict[str, Any]:
+    """Return the shape of problems that say more than others; ``of_error``: of each error."""
+    of_each = {**FINDING, "properties": {**FINDING["properties"], **of_error}}
+    errors = {**PROBLEM["properties"]["errors"], "items": of_each}
+    properties = {**PROBLEM["properties"], **also, "errors": errors}
+    return {**PROBLEM, "title": title, "properties": properties}
 
 
 def _refusal(status: int) -> dict[str, Any]:
@@ -143,6 +153,40 @@ def anything(result: Any, **_more: Any) -> Any:
     if result.get("oneOf") == [{}, {"type": "null"}]:
         return {key: value for key, value in result.items() if key != "oneOf"}
     return {key: anything(value) for key, value in result.items()}
+
+
+def name_shapes(result: dict[str, Any], **_more: Any) -> dict[str, Any]:
+    """Say each shape that has a title once, as a component of that name.
+
+    Raises:
+        ValueError: two different shapes have one name.
+    """
+    schemas = result["components"]["schemas"]
+    result["paths"] = _named(result["paths"], schemas)
+    for name in list(schemas):
+        parts = {key: _named(value, schemas) for key, value in schemas[name].items()}
+        schemas[name] = parts
+    result["components"]["schemas"] = dict(sorted(schemas.items()))
+    return result
+
+
+def _named(value: Any, schemas: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_named(one, schemas) for one in value]
+    if not isinstance(value, dict):
+        return value
+    shape = {
+        key: one if key in ("example", "examples") else _named(one, schemas)
+        for key, one in value.items()
+    }
+    name = value.get("title")
+    if not isinstance(name, str) or "properties" not in value:
+        return shape
+    wanted = {key: one for key, one in shape.items() if key != "title"} | {"type": "object"}
+    if schemas.setdefault(name, wanted) != wanted:
+        raise ValueError(f"two shapes are called {name}")
+    where = {"$ref": f"#/components/schemas/{name}"}
+    return where if value["type"] == "object" else {"anyOf": [where, {"type": "null"}]}
 
 
 def loosen_rows(result: dict[str, Any], **_more: Any) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.http import Http404
 from django.utils.translation import gettext as _
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
 from rest_framework.generics import ListAPIView
@@ -17,6 +16,7 @@ from gpuplatform.common.known_fields import KnownFields
 from gpuplatform.common.once import told_once
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst
 from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.rest_shapes import TEXT, choice, or_none, record, rows_of, told
 from gpuplatform.common.why import PARAMETER as REASON
 from gpuplatform.common.why import given_reason
 from gpuplatform.doors.models import Delivery, DeliveryState, Webhook
@@ -26,6 +26,7 @@ from gpuplatform.doors.webhooks.events import TYPES
 from gpuplatform.doors.webhooks.rules import WebhookSpec
 from queues.access import Actor, HasScope, actor_of, demand
 from queues.models import Team, User
+from queues.versions import etag, seen_version
 
 SCOPE = "webhooks"
 SCOPES = dict.fromkeys(("GET", "POST", "PUT", "DELETE"), SCOPE)
@@ -52,12 +53,13 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
     """A webhook as it stands."""
 
     team = serializers.SlugRelatedField[Any](slug_field="name", read_only=True, allow_null=True)
+    events = told(rows_of(choice(TYPES)))
 
     class Meta:
         model = Webhook
         fields: ClassVar[tuple[str, ...]] = (
             *("uid", "name", "url", "team", "events", "is_active", "disabled_because"),
-            *("failures", "failing_since", "held_until", "since", "created_at"),
+            *("failures", "failing_since", "held_until", "since", "created_at", "version"),
         )
 
 
@@ -160,11 +162,12 @@ class WebhookView(_View):
     """One webhook."""
 
     parameters = {"PUT": ("reason",), "DELETE": ("reason",)}
+    versioned = ("PUT", "DELETE")
 
     @extend_schema(operation_id="webhooks_one", responses=WebhookSerializer)
     def get(self, request: Request, uid: UUID) -> Response:  # noqa: ARG002
-        """Return it, without its secret."""
-        return Response(WebhookSerializer(self.hook(uid)).data)
+        """Return it, without its secret; its ETag is what If-Match wants."""
+        return _tagged(self.hook(uid))
 
     @extend_schema(
         operation_id="webhooks_set",
@@ -175,16 +178,24 @@ class WebhookView(_View):
     def put(self, request: Request, uid: UUID) -> Response:
         """Let it be so; its team and its secret stay."""
         hook, shape = self.hook(uid), WebhookBodySerializer(data=request.data)
+        seen = seen_version(request, self.actor(), hook)
         shape.is_valid(raise_exception=True)
         spec = WebhookSpec(**shape.validated_data, team=hook.team)
-        services.change_webhook(hook, spec, self.user(), given_reason(request))
-        return Response(WebhookSerializer(hook).data)
+        services.change_webhook(hook, spec, self.user(), given_reason(request), seen)
+        return _tagged(hook)
 
     @extend_schema(operation_id="webhooks_delete", responses={204: None}, parameters=[REASON])
     def delete(self, request: Request, uid: UUID) -> Response:
         """Forget it with its log."""
-        services.delete_webhook(self.hook(uid), self.user(), given_reason(request))
+        hook = self.hook(uid)
+        seen = seen_version(request, self.actor(), hook)
+        services.delete_webhook(hook, self.user(), given_reason(request), seen)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _tagged(hook: Webhook) -> Response:
+    answer = WebhookSerializer(hook).data
+    return Response(answer, headers={"ETag": etag(hook.version, answer)})
 
 
 class NewestDelivery(NewestFirst):
@@ -251,7 +262,7 @@ class SecretView(_View):
     @extend_schema(
         operation_id="webhooks_secret",
         request=None,
-        responses={200: OpenApiTypes.OBJECT},
+        responses={200: record("WebhookSecret", {"secret": or_none(TEXT)})},
         parameters=[REASON],
     )
     def post(self, request: Request, uid: UUID) -> Response:

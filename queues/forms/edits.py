@@ -10,7 +10,7 @@ from django.core.validators import MinLengthValidator
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.audit import LEAST_REASON
-from gpuplatform.common.decimals import AmountField
+from gpuplatform.common.decimals import AmountField, WholeField
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.problems import Problem
 
@@ -33,7 +33,7 @@ Placing = Callable[[Problem], str | None]
 class EditForm(forms.Form):
     """What every edit carries: the version and the state that were seen, and the reason."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    version = WholeField(widget=forms.HiddenInput, required=False)
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
     confirm = forms.CharField(
         label=_("The name of what you edit, typed out"),

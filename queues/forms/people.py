@@ -7,6 +7,7 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.decimals import WholeField
 from queues.choices import Role, TeamRole
 from queues.forms.edits import Choices, EditForm, choose
 from queues.specs import PersonSpec
@@ -219,9 +220,7 @@ class TokenForm(forms.Form):
         help_text=_("It never allows more than you may do yourself."),
     )
     team = forms.ChoiceField(label=_("Limited to"), required=False)
-    days = forms.IntegerField(
-        label=_("Expires after, days"), min_value=1, max_value=MOST_DAYS, initial=90
-    )
+    days = WholeField(label=_("Expires after, days"), min_value=1, max_value=MOST_DAYS, initial=90)
 
     def __init__(
         self, *args: Any, scopes: Choices = (), teams: Choices = (), **kwargs: Any

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.decimals import WholeField
 from queues.choices import PriorityKind
 from queues.forms.edits import EditForm
 from queues.specs import PriorityClassSpec
@@ -21,7 +22,7 @@ class PriorityClassForm(EditForm):
         choices=PriorityKind.choices,
         help_text=_("A workload's own class comes before the class of its pods."),
     )
-    value = forms.IntegerField(
+    value = WholeField(
         label=_("Priority"),
         help_text=_("Higher goes first, and may take GPUs back where a queue's rules say so."),
     )

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from gpuplatform.common.decimals import WholeField
 from queues.choices import (
     AdmissionOrder,
     BorrowWithinCohort,
@@ -94,7 +95,7 @@ class QueueForm(EditForm):
     priority_first = forms.BooleanField(
         label=_("By usage, but higher priority still goes first"), required=False
     )
-    minimum_runtime_s = forms.IntegerField(
+    minimum_runtime_s = WholeField(
         label=_("Safe from eviction for, seconds"),
         min_value=0,
         help_text=_("From its start; 3600 is an hour, 0 is not at all."),

@@ -67,7 +67,7 @@ class Edit(Generic[Row]):
 
     def _refuse_stale(self, current: int) -> None:
         if self.if_version is not None and self.if_version != current:
-            raise Stale([_stale(current)])
+            raise Stale([stale(current)])
 
     def create(self, columns: Mapping[str, Any]) -> Row:
         """Insert a row; somebody who was faster makes this edit stale."""
@@ -77,7 +77,7 @@ class Edit(Generic[Row]):
                 self._date_owner(None, row)
                 return row
         except IntegrityError as error:
-            raise Stale([_stale(1)]) from error
+            raise Stale([stale(1)]) from error
 
     def update(self, row: Row, columns: Mapping[str, Any]) -> Row:
         """Change a row if it still has the version that was read, and grow the version."""
@@ -85,7 +85,7 @@ class Edit(Generic[Row]):
         grown = {"version": row.version + 1, "updated_at": clock.now()}
         owner = getattr(row, "team_id", None)
         if not rows.update(**columns, **grown):
-            raise Stale([_stale(row.version + 1)])
+            raise Stale([stale(row.version + 1)])
         row.refresh_from_db()
         self._date_owner(owner, row)
         return row
@@ -163,7 +163,8 @@ def in_use(names: str, path: str = "name") -> Problem:
     return Problem(path, "in_use", _("still used by {names}").format(names=names))
 
 
-def _stale(current: int) -> Problem:
+def stale(current: int) -> Problem:
+    """Return what is wrong with a write whose version is not the one that stands; 0: none."""
     if current == 0:
         words = _("the object is gone; somebody deleted it since you saw it")
     else:

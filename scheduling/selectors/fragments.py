@@ -61,7 +61,8 @@ def fragment_cells(found: Iterable[Fragments]) -> Iterable[dict[str, Any]]:
 def fragment_json(piece: Fragments) -> dict[str, Any]:
     """Return the figures as REST answers them; a part of a GPU is a number with decimals."""
     stranded = {c.value: _number(piece.stranded.get(c, 0)) for c in Stranded}
-    sums = {**_sums(piece), "free": _number(piece.free), "usable": _number(piece.usable)}
+    amounts = {"gpus": piece.total, "free": piece.free, "usable": piece.usable}
+    sums = _sums(piece) | {name: _number(amount) for name, amount in amounts.items()}
     gangs = {str(size): dict(by_level) for size, by_level in piece.gangs.items()}
     return {**sums, "stranded": stranded, "largest_gangs": gangs}
 

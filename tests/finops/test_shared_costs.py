@@ -159,12 +159,18 @@ def test_rest_sets_lists_and_ends(fin, lea, token_of, client):
     body = {"method": "fixed", "amount": "90.00", "percentages": {"ia": "100"}}
     answer = client.put("/api/v1/shared-costs/rent/", body, **more)
     assert (answer.status_code, answer.json()["percentages"]) == (200, {"ia": "100"})
+    seen = {"If-Match": client.get("/api/v1/shared-costs/rent/", headers=headers)["ETag"]}
+    assert client.put("/api/v1/shared-costs/rent/", body, **more).status_code == 428
+    stale = {**more, "headers": headers | {"If-Match": '"v999999"'}}
+    assert client.put("/api/v1/shared-costs/rent/", body, **stale).status_code == 412
+    writes = headers | seen
+    more = {**more, "headers": writes}
     assert len(client.get("/api/v1/shared-costs/", headers=headers).json()) == 1
     wrong = client.put("/api/v1/shared-costs/rent/", body | {"amount": "-1.00"}, **more)
     assert wrong.status_code == 422
     assert client.put("/api/v1/shared-costs/rent/", {"colour": 1}, **more).status_code == 400
     with time_machine.travel(rows.JULY + timedelta(days=1, minutes=30)):
-        assert client.delete("/api/v1/shared-costs/rent/", headers=headers).status_code == 204
-        assert client.delete("/api/v1/shared-costs/rent/", headers=headers).status_code == 404
+        assert client.delete("/api/v1/shared-costs/rent/", headers=writes).status_code == 204
+        assert client.delete("/api/v1/shared-costs/rent/", headers=writes).status_code == 404
     reader = {"Authorization": token_of(lea, "cost:read")}
     assert client.get("/api/v1/shared-costs/", headers=reader).status_code == 404

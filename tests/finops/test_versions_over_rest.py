@@ -35,13 +35,13 @@ def put(client, path, seen=None, **more):
 @pytest.mark.parametrize("path", BODIES)
 def test_a_change_says_which_version_was_seen(ada, signed_in, path):
     client = signed_in(ada)
-    assert client.get(path)["ETag"] == '"v1"'
+    assert client.get(path)["ETag"].startswith('"v1-')
     assert put(client, path).status_code == 428
     assert put(client, path, '"v7"').status_code == 412
     changed = put(client, path, '"v1"')
-    assert (changed.status_code, changed["ETag"]) == (200, '"v2"')
+    assert (changed.status_code, changed["ETag"][:4]) == (200, '"v2-')
     assert put(client, path, "v1").status_code == 412
-    assert client.get(path)["ETag"] == '"v2"'
+    assert client.get(path)["ETag"] == changed["ETag"]
 
 
 @pytest.mark.parametrize(("path", "kind"), [(BUDGET, Budget), (SOURCE, Source)])
@@ -54,7 +54,7 @@ def test_what_is_not_there_is_made_without_a_version_and_with_none_else(
         assert put(client, path, seen).status_code == 412
     assert not kind.objects.exists()
     made = put(client, path)
-    assert (made.status_code, made["ETag"]) == (201, '"v1"')
+    assert (made.status_code, made["ETag"][:4]) == (201, '"v1-')
 
 
 def test_a_budget_goes_only_as_it_was_seen_and_the_reason_is_kept(ada, fin, signed_in):

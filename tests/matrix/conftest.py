@@ -62,7 +62,7 @@ def world(django_db_setup: None, django_db_blocker: Any) -> Iterator[worlds.Worl
         people = {name: person(name, **roles) for name, roles in CAST.items()}
         worlds.build(people["ada"])
         worlds.run(clock)
-        yield worlds.World(people, _sessions(people), _tokens(people))
+        yield worlds.World(people, _sessions(people), tokens_of(people))
         transaction.set_rollback(True)
 
 
@@ -75,7 +75,8 @@ def _sessions(people: dict[str, User]) -> dict[str, str]:
     return found
 
 
-def _tokens(people: dict[str, User]) -> dict[str, str]:
+def tokens_of(people: dict[str, User]) -> dict[str, str]:
+    """Return a token of each caller, as it stands in a header."""
     own = [(name, name, ALL_SCOPES, None) for name in people]
     found = {}
     for name, owner, scopes, team in (*own, *TOKENS):

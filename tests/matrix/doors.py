@@ -517,7 +517,7 @@ REST = (
     door(f"{API}mappings/unmatched/", "/api/v1/mappings/unmatched/", REST_OF_READERS),
     door(f"{API}mappings/<pk>/end/", f"/api/v1/mappings/{MAPPING_ID}/end/", REST_ONLY_POST),
     door(f"{API}shared-costs/", "/api/v1/shared-costs/", REST_OF_READERS),
-    door(f"{API}shared-costs/<name>/", "/api/v1/shared-costs/rent/", REST_ONLY_POST),
+    door(f"{API}shared-costs/<name>/", f"/api/v1/shared-costs/{LICENCES}/", REST_OF_READERS),
     door(f"{API}sources/", "/api/v1/sources/", REST_OF_READERS),
     door(f"{API}sources/<name>/", f"/api/v1/sources/{SOURCE}/", REST_OF_READERS),
     door(f"{API}sources/<name>/days/", f"/api/v1/sources/{SOURCE}/days/", REST_OF_READERS),

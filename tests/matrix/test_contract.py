@@ -5,55 +5,28 @@ things that are there and others. Nothing may fail (5xx), no status or content t
 the schema does not name, every body has its shape, every refusal is a problem document.
 """
 
-import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import hypothesis
 import pytest
 import schemathesis
-import yaml
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
-from hypothesis import HealthCheck, Phase, given
-from hypothesis import strategies as st
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi import checks
 
-from tests.matrix.doors import REST
-from tests.matrix.world import World
-from tests.matrix.writes import WRITES
-
-BOTH = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
-CHECKS = [
-    not_a_server_error,
-    checks.status_code_conformance,
-    checks.content_type_conformance,
-    checks.response_headers_conformance,
-    checks.response_schema_conformance,
-    checks.unsupported_method,
-    checks.allow_header_conformance,
-]
-# Each role with all the scopes that are of use to it, and tokens that are narrowed.
-CALLERS = (
-    *(f"{who} of everything" for who in ("ada", "fin", "aud", "lea", "ian")),
-    *("ada of ia", "lea reading", "agent"),
+from tests.matrix.contract import (
+    CALLERS,
+    METHODS,
+    STORIES,
+    Ask,
+    all_of,
+    judge,
+    known_parts,
+    tell_stories,
+    try_edges,
+    try_out,
 )
-MEMBERS = {"pointer", "code", "detail", "numbers"}
-PROBLEM = {"type", "title", "status", "detail", "instance", "request_id", "errors"}
-METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE", "TRACE"}
-# A different part of what is possible each time: SCHEMATHESIS_SEED=7 make test-long
-STORIES = int(os.environ.get("SCHEMATHESIS_STORIES", "20"))
-SEED = int(os.environ.get("SCHEMATHESIS_SEED", "1"))
-
-
-@schemathesis.deserializer("application/yaml")
-def documents(_context: Any, response: Any) -> list[Any]:
-    """Return all documents of a file."""
-    return list(yaml.safe_load_all(response.content))
+from tests.matrix.world import World
 
 
 @pytest.fixture
@@ -72,9 +45,6 @@ def operations(schema: Any, db: None) -> list[Any]:
     return [result.ok() for result in schema.get_all_operations()]
 
 
-Ask = Callable[..., Any]
-
-
 @pytest.fixture
 def ask(world: World, db: None) -> Ask:
     """Send a request as somebody and check the answer; nothing of it stays."""
@@ -83,90 +53,31 @@ def ask(world: World, db: None) -> Ask:
         with transaction.atomic():
             response = case.call(headers={"Authorization": world.tokens[who]})
             transaction.set_rollback(True)
-        case.validate_response(response, checks=CHECKS)
-        assert_problem(case, response)
+        judge(case, response)
         return response
 
     return send
-
-
-def assert_problem(case: Any, response: Any) -> None:
-    if response.status_code < 400 or case.method == "HEAD":
-        return
-    assert response.headers["content-type"][0].startswith("application/problem+json")
-    told = response.json()
-    assert set(told) >= PROBLEM
-    assert told["status"] == response.status_code
-    assert told["errors"]
-    assert all(set(one) >= MEMBERS for one in told["errors"])
-
-
-def known_parts(operation: Any) -> list[dict[str, str]]:
-    """Return the parts of addresses of this operation that lead to things that are there."""
-    pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(operation.path)))
-    writes = [one.path for one in WRITES if one.is_rest and one.method == operation.method.upper()]
-    paths = writes or [door.path for door in REST]
-    found = (pattern.fullmatch(path.split("?")[0]) for path in paths)
-    return [match.groupdict() for match in found if match and match.groupdict()]
-
-
-def pointed(case: Any, parts: dict[str, str] | None) -> Any:
-    """Return the request about something that is there; no stream, which never ends."""
-    if parts is not None:
-        case.path_parameters = {**(case.path_parameters or {}), **parts}
-    if isinstance(case.query, dict):
-        case.query.pop("watch", None)
-    return case
-
-
-def try_out(operation: Any, ask: Ask, examples: int) -> None:
-    """Make up so many requests of an operation, and as many wrong ones."""
-    about = st.sampled_from([*known_parts(operation) * 3, None])
-    for mode in BOTH:
-
-        @hypothesis.seed(SEED)
-        @hypothesis.settings(
-            max_examples=examples,
-            database=None,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(case=operation.as_strategy(mode), who=st.sampled_from(CALLERS), parts=about)
-        def asked(case: Any, who: str, parts: dict[str, str] | None) -> None:
-            ask(pointed(case, parts), who)
-
-        asked()
 
 
 def test_some_requests_of_every_operation_are_answered_as_the_schema_says(
     operations: list[Any], ask: Ask
 ) -> None:
     assert operations
-    for operation in operations:
-        try_out(operation, ask, examples=1)
+    all_of(operations, lambda one: try_out(one, ask, examples=1))
 
 
 @pytest.mark.long
 def test_many_requests_of_every_operation_are_answered_as_the_schema_says(
     operations: list[Any], ask: Ask
 ) -> None:
-    for operation in operations:
-        try_out(operation, ask, examples=25)
+    all_of(operations, lambda one: try_out(one, ask, examples=25))
 
 
 @pytest.mark.long
 def test_every_edge_of_every_parameter_is_answered_as_the_schema_says(
     schema: Any, operations: list[Any], ask: Ask
 ) -> None:
-    for operation in operations:
-        config = schema.config.generation_for(operation=operation, phase="coverage")
-        known = [*known_parts(operation), None]
-        cases = schema.iter_coverage_cases(
-            operation, generation_modes=list(BOTH), generation_config=config
-        )
-        for number, case in enumerate(cases):
-            who = CALLERS[number // 2 % len(CALLERS)] if number % 2 else CALLERS[0]
-            ask(pointed(case, known[number % len(known)]), who)
+    all_of(operations, lambda one: try_edges(schema, one, ask))
 
 
 @pytest.mark.long
@@ -178,36 +89,9 @@ def test_whole_stories_are_answered_as_the_schema_says(
 
     Each caller tells the stories once; the admin, who may do most, makes things for the others.
     """
-    asked: set[int] = set()
-
-    class Story(schema.as_state_machine()):  # type: ignore[misc]  # made from the schema
-        def get_call_kwargs(self, case: Any) -> dict[str, Any]:
-            pointed(case, None)
-            if isinstance(case.query, dict) and case.query.get("format") == "yaml":
-                del case.query["format"]  # several documents, which links cannot be read from
-            who = CALLERS[0] if case.method == "POST" else teller
-            return {"headers": {"Authorization": world.tokens[who]}}
-
-        def validate_response(self, response: Any, case: Any, **_more: Any) -> None:
-            asked.add(response.status_code)
-            case.validate_response(response, checks=CHECKS)
-            assert_problem(case, response)
-
     with transaction.atomic():
-        Story.run(
-            settings=hypothesis.settings(
-                max_examples=STORIES,
-                stateful_step_count=8,
-                database=None,
-                derandomize=True,
-                deadline=None,
-                phases=[Phase.generate],
-                suppress_health_check=list(HealthCheck),
-            )
-        )
+        tell_stories(schema, world.tokens, teller, STORIES)
         transaction.set_rollback(True)
-    assert asked & {200, 201}
-    assert not {code for code in asked if code >= 500} - {501}
 
 
 def test_other_methods_than_those_of_the_schema_are_refused_before_all_else(

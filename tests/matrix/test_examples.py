@@ -7,12 +7,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-import jsonschema
 import pytest
 from django.db import transaction
 from django.test import Client
@@ -20,11 +17,11 @@ from django.test import Client
 from finops.models import SharedCost
 from gpuplatform.doors.examples import FILE, recorded
 from queues.models import ClusterQueue, Cohort, ResourceFlavor, Topology, TopologyLevel
+from tests.answers import judge_of, schema
 from tests.finops.rows import JUNE
 from tests.matrix.doors import REST
 from tests.matrix.writes import WRITES
 
-ROOT = Path(__file__).resolve().parents[2]
 METHODS = ("get", "post", "put", "patch", "delete")
 AGENT = "agent"
 MOST_ROWS = 1
@@ -60,12 +57,6 @@ class Operation(NamedTuple):
 
     def __str__(self) -> str:
         return self.name
-
-
-@cache
-def schema() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((ROOT / "docs" / "openapi.json").read_text())
-    return found
 
 
 def operations() -> Iterator[Operation]:
@@ -190,5 +181,4 @@ def test_an_example_is_of_the_shape_that_the_schema_promises(operation: Operatio
 
 
 def assert_valid(value: Any, shape: Mapping[str, Any]) -> None:
-    whole = {**shape, "components": schema()["components"]}
-    jsonschema.Draft202012Validator(whole).validate(value)
+    judge_of(shape).validate(value)

@@ -339,8 +339,8 @@ WRITES = (
     page(f"{HOOK}delete/", WEBHOOKS, {}, f"{AT_HOOK}delete/"),
     page(f"{HOOK}again/", WEBHOOKS, {"delivery": str(DELIVERY)}, f"{AT_HOOK}again/"),
     rest("POST", "webhooks/", REST_WEBHOOKS, LISTENER | {"team": "datos"}),
-    rest("PUT", HOOK, REST_WEBHOOKS, LISTENER, path=f"/api/v1{AT_HOOK}"),
-    rest("DELETE", HOOK, REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}"),
+    rest("PUT", HOOK, REST_WEBHOOKS, LISTENER, path=f"/api/v1{AT_HOOK}", headers=FIRST_VERSION),
+    rest("DELETE", HOOK, REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}", headers=FIRST_VERSION),
     rest("POST", f"{HOOK}test/", REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}test/"),
     rest("POST", f"{HOOK}secret/", REST_WEBHOOKS, None, path=f"/api/v1{AT_HOOK}secret/"),
     rest(
@@ -661,6 +661,7 @@ WRITES = (
         "401 403 403 403 403 403 ok",
         {"schedulable": False, "reason": REASON},
         path=f"/api/v1/nodes/{NODE}/",
+        headers=FIRST_VERSION,
     ),
     rest(
         "DELETE",
@@ -668,6 +669,7 @@ WRITES = (
         "401 403 403 403 403 403 ok",
         "",
         path=f"/api/v1/nodes/{NODE}/",
+        headers=FIRST_VERSION,
     ),
     rest(
         "POST",
@@ -731,6 +733,7 @@ WRITES = (
         "401 403 403 403 404 403 404",  # there is none
         "",
         path="/api/v1/shared-costs/rent/",
+        headers=ANY_VERSION,
     ),
     rest(
         "DELETE",

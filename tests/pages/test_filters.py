@@ -8,7 +8,7 @@ from scheduling.models import Node
 pytestmark = pytest.mark.django_db
 
 LISTS = ("workloads", "borrowing", "evictions", "audit", "queues", "fair-share", "nodes")
-LISTS += ("teams", "people", "requests")
+LISTS += ("teams", "people", "requests", "prices", "mappings")
 WRONG = [
     *((name, "nonsense=1", "nonsense") for name in LISTS),
     ("workloads", "state=impossible", "impossible"),
@@ -23,6 +23,8 @@ WRONG = [
     ("nodes", "domain=nope", "nope"),
     ("nodes", "state=nope", "nope"),
     ("requests", "state=nope", "nope"),
+    ("prices", "unit=nope", "nope"),
+    ("mappings", "kind=nope", "nope"),
 ]
 
 
@@ -40,6 +42,14 @@ def test_what_is_not_understood_is_said_and_no_row_is_shown(  # noqa: PLR0917 - 
     for kind in ("csv", "json"):
         answer = browser.get(f"{reverse(name)}?{query}&format={kind}")
         assert (answer.status_code, word in answer.text) == (400, True)
+
+
+@pytest.mark.parametrize("name", ["cost-by", "gpu-hours"])
+def test_cost_and_hours_are_not_shown_by_what_nobody_knows(platform, ada, signed_in, name):
+    browser, address = signed_in(ada), f"{reverse(name)}?nonsense=1"
+    page, file = browser.get(address), browser.get(f"{address}&format=csv")
+    assert (page.status_code, "nonsense" in page.text, "<tbody" in page.text) == (422, True, False)
+    assert (file.status_code, "nonsense" in file.text) == (400, True)
 
 
 @pytest.mark.parametrize("query", ["status=pending", "state=pending", "name=late", "q=late"])

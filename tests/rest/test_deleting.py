@@ -77,6 +77,8 @@ def test_what_has_not_changed_is_not_sent_again(ask: Callable[..., Any], path: s
     assert (again.status_code, again.content) == (304, b"")
     assert ask("GET", path, If_None_Match='"v9"').status_code == 200
     assert first["Cache-Control"] == "private, no-cache"
+    other = ask("GET", path, If_Match='"v9"')
+    assert (other.status_code, other.json()["errors"][0]["code"]) == (412, "stale")
     row.position = 7
     row.save()
     if "workloads" in path:

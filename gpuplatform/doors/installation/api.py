@@ -9,6 +9,7 @@ from rest_framework.response import Response
 
 from gpuplatform.common import clock
 from gpuplatform.common.paging import CheckedView
+from gpuplatform.common.rest_shapes import NUMBERS_TOLD, told
 from gpuplatform.doors.installation.parts import BAD, GOOD, WARN
 from gpuplatform.doors.installation.report import as_plain, installation
 from gpuplatform.doors.installation.values import DEFAULT, ENVIRONMENT
@@ -32,7 +33,7 @@ class PartSerializer(serializers.Serializer[object]):
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=[GOOD, WARN, BAD])
-    facts = serializers.DictField()
+    facts = told(NUMBERS_TOLD)
 
 
 class SourceStandSerializer(serializers.Serializer[object]):

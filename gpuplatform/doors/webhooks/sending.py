@@ -137,8 +137,8 @@ def _why_disabled(hook: Webhook, answer: wire.Answer, now: datetime) -> str:
 
 def disable(hook: Webhook, why: str) -> None:
     """Switch a webhook off, because ``why``; what waits for it is given up."""
-    hook.is_active, hook.disabled_because = False, why
-    hook.save(update_fields=["is_active", "disabled_because"])
+    hook.is_active, hook.disabled_because, hook.version = False, why, hook.version + 1
+    hook.save(update_fields=["is_active", "disabled_because", "version"])
     give_up(hook, "the webhook was switched off")
     logger.warning("webhook.disabled %s: %s", hook.pk, why)
     audit.record(

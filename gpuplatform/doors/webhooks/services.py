@@ -7,13 +7,14 @@ from typing import Any
 from django.db import transaction
 
 from gpuplatform.common import audit, clock
-from gpuplatform.common.problems import Problem, Rejected
+from gpuplatform.common.problems import Problem, Rejected, Stale
 from gpuplatform.doors.models import Delivery, DeliveryState, Webhook
 from gpuplatform.doors.webhooks import sending, wire
 from gpuplatform.doors.webhooks.events import PING, Event
 from gpuplatform.doors.webhooks.outbox import delivery_of
 from gpuplatform.doors.webhooks.rules import WebhookSpec, check_room, check_webhook
 from queues.models import User
+from queues.services.writing import stale
 
 
 @transaction.atomic
@@ -32,12 +33,20 @@ def create_webhook(spec: WebhookSpec, actor: User | None, reason: str = "") -> t
 
 
 @transaction.atomic
-def change_webhook(hook: Webhook, spec: WebhookSpec, actor: User | None, reason: str = "") -> None:
+def change_webhook(
+    hook: Webhook,
+    spec: WebhookSpec,
+    actor: User | None,
+    reason: str = "",
+    if_version: int | None = None,
+) -> None:
     """Let a webhook be so; its team stays. What happened while it was off is never sent.
 
     Raises:
         Rejected: it breaks a rule.
+        Stale: it changed since the caller saw it.
     """
+    _hold(hook, if_version)
     _refuse(list(check_webhook(spec)))
     before, was_active = _told(hook), hook.is_active
     moved = hook.url != spec.url
@@ -48,6 +57,7 @@ def change_webhook(hook: Webhook, spec: WebhookSpec, actor: User | None, reason:
         hook.failures, hook.failing_since, hook.held_until = 0, None, None
     if _told(hook) == before:
         return
+    hook.version += 1
     hook.save()
     if was_active and not spec.is_active:
         sending.give_up(hook, "the webhook was switched off")
@@ -64,8 +74,15 @@ def rotate_secret(hook: Webhook, actor: User | None, reason: str = "") -> str:
 
 
 @transaction.atomic
-def delete_webhook(hook: Webhook, actor: User | None, reason: str = "") -> None:
-    """Forget a webhook with its log."""
+def delete_webhook(
+    hook: Webhook, actor: User | None, reason: str = "", if_version: int | None = None
+) -> None:
+    """Forget a webhook with its log.
+
+    Raises:
+        Stale: it changed since the caller saw it.
+    """
+    _hold(hook, if_version)
     audit.record(
         actor,
         "webhook.deleted",
@@ -75,6 +92,14 @@ def delete_webhook(hook: Webhook, actor: User | None, reason: str = "") -> None:
         team=_team(hook),
     )
     hook.delete()
+
+
+def _hold(hook: Webhook, if_version: int | None) -> None:
+    """Lock the row and read it anew; refuse one that is not what the caller saw."""
+    now = Webhook.objects.select_for_update().filter(pk=hook.pk).first()
+    if now is None or (if_version is not None and if_version != now.version):
+        raise Stale([stale(now.version if now else 0)])
+    hook.refresh_from_db()
 
 
 def ping(hook: Webhook, actor: User | None) -> Delivery:

@@ -24,6 +24,7 @@ def ask(cast: Any, token_of: Callable[..., str]) -> Ask:
     def send(who: str, method: str, path: str = "", body: Any = None, **more: str) -> Any:
         token = token_of(getattr(cast, who), "read", more.get("scope", "webhooks"))
         headers = {"Authorization": token, "Idempotency-Key": more.get("key", "")}
+        headers |= {"If-Match": more.get("seen", '"v1"')} if method in ("put", "delete") else {}
         call = getattr(Client(), method)
         return call(f"/api/v1/webhooks/{path}", body, "application/json", headers=headers)
 
@@ -111,12 +112,13 @@ def test_a_bad_body_is_answered_with_its_field(ask: Ask, changed: Any, pointer: 
 
 def test_a_change_is_audited_and_a_repetition_is_none(ask: Ask) -> None:
     uid = ask("ada", "post", body=BODY).json()["uid"]
-    for _ in range(2):
+    for seen in ('"v1"', '"v2"'):
         answer = ask(
             "ada",
             "put",
             f"{uid}/?reason=Another%20host",
             BODY | {"url": "https://example.org/y"},
+            seen=seen,
         )
         assert answer.json()["url"].endswith("/y")
     entry = AuditEntry.objects.get(action="webhook.updated")
@@ -125,7 +127,8 @@ def test_a_change_is_audited_and_a_repetition_is_none(ask: Ask) -> None:
         "x",
         "y",
     )
-    assert ask("ada", "delete", f"{uid}/").status_code == 204
+    assert ask("ada", "delete", f"{uid}/").status_code == 412
+    assert ask("ada", "delete", f"{uid}/", seen='"v2"').status_code == 204
     assert AuditEntry.objects.filter(action="webhook.deleted", subject="chat").exists()
 
 
