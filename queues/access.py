@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db.models import BigIntegerField, Model, Q, QuerySet, Value
+from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -23,7 +23,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from queues.choices import SCOPES, Role, TeamRole
-from queues.models import ApiToken, Membership, PlatformRole, User
+from queues.known import rights_of
+from queues.models import ApiToken, Membership, User
 
 Rows = TypeVar("Rows", bound=Model)
 P = ParamSpec("P")
@@ -208,7 +209,7 @@ class Actor:
 
 
 def actor_of(request: HttpRequest | Request) -> Actor:
-    """Return who asks; read once for a request and its way of signing in (one query)."""
+    """Return who asks; read once for a request and its way of signing in (one query at most)."""
     plain = request._request if isinstance(request, Request) else request  # noqa: SLF001
     auth = getattr(request, "auth", None)
     token = auth if isinstance(auth, ApiToken) else None
@@ -236,18 +237,12 @@ def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Acto
     """Return what ``user`` may do, by ``token`` or, without one, by a browser session."""
     if not isinstance(user, User) or not user.is_active:
         return Actor(None)
-    of_nothing = Value(None, output_field=BigIntegerField())
-    everywhere = PlatformRole.objects.filter(user=user).order_by().values_list(of_nothing, "role")
-    in_teams = Membership.objects.filter(user=user).order_by().values_list("team_id", "role")
-    held = list(everywhere.union(in_teams, all=True))
-    roles = {role for team, role in held if team is None}
-    if user.is_superuser:
-        roles.add(Role.ADMIN.value)
-    teams = {team: role for team, role in held if team is not None}
+    rights = rights_of(user)
+    roles = rights.everywhere | ({Role.ADMIN.value} if user.is_superuser else set())
     return Actor(
         user,
-        frozenset(roles),
-        teams,
+        roles,
+        rights.teams,
         frozenset(token.scopes) if token else None,
         token.team_id if token else None,
     )
