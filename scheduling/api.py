@@ -259,7 +259,7 @@ class WorkloadView(CheckedView):
 
     def _row(self, request: Request, uid: UUID) -> Workload:
         events = Prefetch("events", WorkloadEvent.objects.select_related("other"))
-        rows = Workload.objects.select_related("team").prefetch_related(events)
+        rows = Workload.objects.select_related("team").prefetch_related("pod_sets", events)
         return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
 
 

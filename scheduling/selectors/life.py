@@ -78,14 +78,13 @@ class Life:
 
 def life_of(workload: Any, admission: Admission | None, actor: Actor, facts: StoryFacts) -> Life:
     """Return what happens to a workload."""
-    states = list(workload.checks.all())
     is_off = workload.status == Status.INACTIVE
     reserved = bool(admission and admission.is_reserved)
     stands = admission is not None and admission.evicted_at is None
     stands = stands and workload.status != Status.FINISHED
     return Life(
         # Nobody is asked about work that is not tried: who comes back is asked anew.
-        checks=[] if is_off else _lines(states, actor, facts, reserved=reserved),
+        checks=[] if is_off else _lines(actor, facts, reserved=reserved),
         gates=workload.gates,
         ends=facts.ends[:SHOWN] if admission and _lost_members(workload) else [],
         attempt=admission.attempt if admission else 1,
@@ -104,9 +103,7 @@ def _lost_members(workload: Any) -> bool:
     return any(event.kind.startswith("member_") for event in workload.events.all())
 
 
-def _lines(
-    states: Sequence[CheckState], actor: Actor, facts: StoryFacts, *, reserved: bool
-) -> list[CheckLine]:
+def _lines(actor: Actor, facts: StoryFacts, *, reserved: bool) -> list[CheckLine]:
     known = facts.checks
     return [
         CheckLine(
@@ -114,7 +111,7 @@ def _lines(
             known[state.check_name].description,
             reserved and actor.may_operate and known[state.check_name].kind == MANUAL,
         )
-        for state in states
+        for state in facts.states
         if state.check_name in known
     ]
 

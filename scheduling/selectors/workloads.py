@@ -21,7 +21,7 @@ from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import BlockerCode, PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
-from scheduling.models import Admission, Placement, Workload, WorkloadEvent
+from scheduling.models import Admission, Workload, WorkloadEvent
 from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
@@ -191,7 +191,6 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
     """Return one workload with its story; None where the actor may not see it."""
     events = WorkloadEvent.objects.select_related("other__team").defer("other__template")
     held = Admission.objects.filter(is_part=False).order_by("-admitted_at")
-    held = held.prefetch_related("placements")
     door = LocalQueue.objects.filter(namespace=OuterRef("namespace"), name=OuterRef("queue_name"))
     workload: Any = (
         visible(Workload.objects.all(), actor)
@@ -199,7 +198,6 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         .annotate(cluster_queue=Coalesce(Subquery(door.values("cluster_queue")[:1]), "queue_name"))
         .prefetch_related(
             "pod_sets",
-            "checks",
             Prefetch("events", events.order_by("-at", "-id")),
             Prefetch("admissions", held, to_attr="stays"),
         )
@@ -219,20 +217,22 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         blockers=blocker_lines(workload, discretion),
         ahead=_ahead(workload),
         admission=admission,
-        slots=_slots(admission.placements.all(), facts) if admission else [],
+        slots=_slots(facts) if admission else [],
         events=_story_lines(workload, actor, facts.cancelled_by),
         evicted_for_it=_evicted_for(workload, facts),
-        growth=_growth(workload, admission, discretion),
+        growth=_growth(workload, admission, facts, discretion),
         reservation=reservation_of(workload, actor),
         life=life_of(workload, admission, actor, facts),
     )
 
 
-def _growth(workload: Any, admission: Admission | None, discretion: Discretion) -> Growth | None:
+def _growth(
+    workload: Any, admission: Admission | None, facts: StoryFacts, discretion: Discretion
+) -> Growth | None:
     """Return how many pods stand of how many; None where all do, or nothing is held."""
     if admission is None or workload.status not in (Status.ADMITTED, Status.RUNNING):
         return None
-    pods = sum(placement.count for placement in admission.placements.all())
+    pods = sum(placement.count for placement in facts.placements)
     wanted = sum(pod_set.wanted or pod_set.count for pod_set in workload.pod_sets.all())
     if pods >= wanted or not (workload.growth or _starts_with_fewer(workload)):
         return None
@@ -323,8 +323,8 @@ def _ahead(workload: Any) -> Ahead | None:
     return Ahead(workload.position - 1, gpus)
 
 
-def _slots(placements: Iterable[Placement], facts: StoryFacts) -> list[Slot]:
-    placed = sorted(placements, key=lambda p: (p.pod_set, p.node))
+def _slots(facts: StoryFacts) -> list[Slot]:
+    placed = sorted(facts.placements, key=lambda p: (p.pod_set, p.node))
     known = facts.labels.items()
     domains = {name: " / ".join(facts.places.domains_of(labels)) for name, labels in known}
     return [
