@@ -43,12 +43,14 @@ from finops.metered_facts import (
     rows_inside,
     usage_facts,
 )
-from finops.models import BillingPeriod
+from finops.models import BillingPeriod, Source
 from finops.models.sources import Plane
 from finops.price_facts import free_fillers, price_facts, unpriced
 from finops.shared_facts import shared_facts
 from finops.specs import NodeShape
-from queues.models import ResourceFlavor, Team
+from finops.window_rows import read_window
+from gpuplatform.common.together import instances, read_together, whole
+from queues.models import OwnedKind, ResourceFlavor, Team
 from scheduling.models import CapacityInterval, Node, QuotaInterval, UsageInterval
 
 SHARED_OVER_ALL = frozenset({"proportional", "even"})
@@ -119,19 +121,24 @@ def load_window(
     ``keys`` are labels and annotations to tell, besides those that mappings ask for; ``name``
     names rows of cost.
     """
-    sources, foreign = source_facts.counting_sources(window.currency)
+    known, *answers = read_together(
+        whole(Source.objects.all()), *mapping_facts.ask_of_mappings(window)
+    )
+    told = mapping_facts.told(answers)
+    modes = {team.name: team.accounting_mode for team in told.teams}
+    sources, foreign = source_facts.counting_sources(instances(Source, known), window.currency)
     billed = Plane.IRON.value if policy.usage_source == "opencost" else ""
     if billed:
         window = _whole_days(window, sources)
     cluster = source_facts.own_cluster(sources)
-    modes = _modes()
-    mapped = mapping_facts.mapped(window, cluster, modes)
+    mapped = mapping_facts.mapped(window, cluster, told)
     asked = {*keys, *(one.key for one in mapped.owners if one.key)}
-    capacity, usage = capacity_facts(window, cluster), usage_facts(window, cluster, asked)
+    rows = read_window(window)
+    capacity, usage = capacity_facts(rows.capacity, cluster), usage_facts(window, cluster, asked)
     flavors = {row.flavor for row in capacity} | {row.flavor for row in usage}
-    prices = list(price_facts(window, flavors))
+    prices = list(price_facts(window, flavors, rows.prices))
     fillers = list(free_fillers(window, prices, flavors))
-    said = source_facts.loaded(window, sources, cluster, billed, name)
+    said = source_facts.loaded(window, sources, rows, cluster, billed=billed, name=name)
     facts = Facts(
         period=window,
         teams=(),
@@ -142,12 +149,12 @@ def load_window(
         prices=(*prices, *fillers),
         capacity=capacity,
         usage=usage,
-        quotas=quota_facts(window, cluster),
+        quotas=quota_facts(rows.quotas, cluster),
         iron=said.iron,
         tokens=said.tokens,
         token_prices=said.token_prices,
         loads=said.loads,
-        shared=shared_facts(window),
+        shared=shared_facts(window, rows.shared),
     )
     teams = _billed_teams(facts, mapped.cost_centers, modes)
     return MonthFacts(
@@ -253,8 +260,9 @@ def promised(period: BillingPeriod, team: Team) -> Promised:
 def promises(period: BillingPeriod, teams: Iterable[int]) -> dict[int, Promised]:
     """Return the same for several teams by their ids, in a fixed number of queries."""
     window, wanted = _period(period), list(teams)
-    names = dict(Team.objects.filter(pk__in=wanted).values_list("name", "pk"))
-    owners = [one for one in mapping_facts.queue_owners(window) if one.team in names]
+    said = mapping_facts.read_mappings(window, OwnedKind.QUEUE)
+    names = {team.name: team.pk for team in said.teams if team.pk in wanted}
+    owners = [one for one in mapping_facts.queue_owners(window, said) if one.team in names]
     queues = {one.value for one in owners}
     rows = list(rows_inside(QuotaInterval.objects.filter(cluster_queue__in=queues), window))
     facts = list(price_facts(window, {row.flavor for row in rows}))

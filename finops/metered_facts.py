@@ -1,7 +1,7 @@
 """Rows of our own metering to facts: what was there, what was held, what was promised."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, TypeVar
@@ -33,10 +33,9 @@ def rows_inside(rows: QuerySet[Row], window: Period) -> QuerySet[Row]:
     return gpu_rows(rows).filter(Q(ended_at=None) | Q(ended_at__gt=start), started_at__lt=end)
 
 
-def capacity_facts(window: Period, cluster: str) -> tuple[Capacity, ...]:
+def capacity_facts(rows: Iterable[CapacityInterval], cluster: str) -> tuple[Capacity, ...]:
     """Return what stood on each node, healthy or not."""
     # A broken or cordoned node is paid for as well: capacity cost is inventory x price.
-    rows = rows_inside(CapacityInterval.objects.all(), window)
     return tuple(
         Capacity(
             cluster=cluster,
@@ -153,11 +152,10 @@ def cohort_lenders(window: Period) -> dict[tuple[str, str], str]:
     return {key: lenders.pop() for key, lenders in found.items() if len(lenders) == 1}
 
 
-def quota_facts(window: Period, cluster: str) -> tuple[Quota, ...]:
+def quota_facts(rows: Iterable[QuotaInterval], cluster: str) -> tuple[Quota, ...]:
     """Return what queues were promised; cohorts lend to each other up to the root they had."""
     return tuple(
-        replace(quota_fact(row, cluster), cohort=row.root or row.cohort or None)
-        for row in rows_inside(QuotaInterval.objects.all(), window)
+        replace(quota_fact(row, cluster), cohort=row.root or row.cohort or None) for row in rows
     )
 
 

@@ -20,9 +20,15 @@ from finops.specs import EVERY_FLAVOR
 from scheduling.pricing import Held
 
 
-def price_facts(period: Period, flavors: Iterable[str]) -> Iterator[PriceFact]:
-    """Yield the prices of each flavor; where it has none of its own, the price for all."""
-    rows = Price.objects.filter(unit=PriceUnit.GPU_HOUR, currency=period.currency)
+def price_facts(
+    period: Period, flavors: Iterable[str], rows: Iterable[Price] | None = None
+) -> Iterator[PriceFact]:
+    """Yield the prices of each flavor; where it has none of its own, the price for all.
+
+    ``rows``: all prices of GPU-hours in the period's currency; 1 query without them.
+    """
+    if rows is None:
+        rows = Price.objects.filter(unit=PriceUnit.GPU_HOUR, currency=period.currency)
     facts = [_price_fact(row) for row in rows]
     shared = [price for price in facts if price.flavor == EVERY_FLAVOR]
     for flavor in sorted(set(flavors)):

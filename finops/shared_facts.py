@@ -1,12 +1,10 @@
 """Rows of shared costs to facts of a bill: a month's amount by the hours of its month."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import cast
-
-from django.db.models import Q
 
 from finops.allocation.facts import Period, SharedItem, SharingMethod, instant, moment
 from finops.allocation.money import exact
@@ -15,19 +13,16 @@ from finops.price_facts import end_of
 from gpuplatform.common.periods import Month, months_between
 
 
-def shared_facts(window: Period) -> tuple[SharedItem, ...]:
+def shared_facts(window: Period, rows: Iterable[SharedCost]) -> tuple[SharedItem, ...]:
     """Return what teams share in a window, by name; what follows another names its day.
 
-    In the window's currency: others are never added to it. An amount is of a whole calendar
+    ``rows``: those in the window's currency, by name and day: others are never added to it. An
+    amount is of a whole calendar
     month, so that any window, also of a month that is going on, bears its hours of it and no
     more; the arithmetic counts from the window's length.
     """
-    start, end = moment(window.start), moment(window.end)
-    rows = SharedCost.objects.filter(
-        Q(valid_to=None) | Q(valid_to__gt=start), valid_from__lt=end, currency=window.currency
-    )
     found, seen = [], Counter[str]()
-    for row in rows.order_by("name", "valid_from"):
+    for row in rows:
         for item in _items(row, window):
             seen[row.name] += 1
             follows = f"@{moment(item.start or window.start):%Y-%m-%d}"

@@ -34,6 +34,7 @@ from finops.models.prices import PriceUnit
 from finops.models.sources import Plane, Stored
 from finops.price_facts import end_of
 from finops.sources.windows import day_window, last_whole_day
+from finops.window_rows import WindowRows
 from scheduling.jsontexts import read_json
 
 CHUNK = 2000
@@ -58,9 +59,8 @@ class Loaded:
     findings: tuple[Finding, ...] = ()
 
 
-def counting_sources(currency: str) -> tuple[list[Source], list[Source]]:
+def counting_sources(found: Sequence[Source], currency: str) -> tuple[list[Source], list[Source]]:
     """Return the sources whose rows count, and those that count in another currency."""
-    found = list(Source.objects.order_by("name"))
     counted = [one for one in found if one.currency == currency]
     return counted, [one for one in found if one.currency != currency and one.enabled]
 
@@ -79,21 +79,24 @@ def own_cluster(sources: Sequence[Source]) -> str:
 def loaded(
     window: Period,
     sources: Sequence[Source],
+    rows: WindowRows,
     cluster: str,
+    *,
     billed: str,
     name: Naming | None = None,
 ) -> Loaded:
-    """Return what ``sources`` said. ``billed``: the plane whose hours are billed, or "".
+    """Return what ``sources`` said. 2 queries.
 
-    ``name`` names rows of cost among the children of lines.
+    ``billed``: the plane whose hours are billed, or "". ``name`` names rows of cost among the
+    children of lines.
     """
-    days = _days(window, sources)
+    days = _days(sources, rows.coverage)
     sources = [one for one in sources if one.enabled or _stored(days[one.pk])]
     counts = _counting(sources, days)
     return Loaded(
         iron=tuple(_iron(window, counts, cluster, name)),
         tokens=tuple(_tokens(window, counts)),
-        token_prices=tuple(_token_prices(window)),
+        token_prices=tuple(_token_prices(rows.token_prices)),
         loads=tuple(_loads(window, sources, days, cluster, billed)),
         rests_on=tuple(_said(source, window, days[source.pk]) for source in sources),
     )
@@ -156,15 +159,10 @@ def _tokens(window: Period, counts: Q) -> Iterator[TokenUse]:
         )
 
 
-def _token_prices(window: Period) -> Iterator[TokenPrice]:
+def _token_prices(rows: Iterable[Price]) -> Iterator[TokenPrice]:
     """Yield the time in which both prices of a model are in force."""
-    rows = Price.objects.filter(currency=window.currency).filter(
-        Q(valid_to=None) | Q(valid_to__gt=moment(window.start)),
-        valid_from__lt=moment(window.end),
-        unit__in=(PriceUnit.INPUT_MILLION, PriceUnit.OUTPUT_MILLION),
-    )
     by_model: dict[str, dict[str, list[Price]]] = {}
-    for row in rows.order_by("valid_from"):
+    for row in rows:
         by_model.setdefault(row.subject, {}).setdefault(row.unit, []).append(row)
     for model, units in sorted(by_model.items()):
         for asked in units.get(PriceUnit.INPUT_MILLION, ()):
@@ -182,13 +180,11 @@ def _token_prices(window: Period) -> Iterator[TokenPrice]:
 
 
 # ---- what was loaded ----------------------------------------------------------------------------
-def _days(window: Period, sources: Sequence[Source]) -> dict[int, list[Coverage]]:
+def _days(sources: Sequence[Source], rows: Iterable[Coverage]) -> dict[int, list[Coverage]]:
     found: dict[int, list[Coverage]] = {source.pk: [] for source in sources}
-    rows = Coverage.objects.filter(
-        source__in=sources, starts_at__lt=moment(window.end), ends_at__gt=moment(window.start)
-    )
-    for row in rows.order_by("day"):
-        found[row.source_id].append(row)
+    for row in rows:
+        if row.source_id in found:
+            found[row.source_id].append(row)
     return found
 
 

@@ -107,6 +107,7 @@ TEMPLATES = [
         },
     },
 ]
+AUTHENTICATION_BACKENDS = ["queues.known.People"]
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # ---- database and broker: the embedded pair unless told otherwise -----------------------------

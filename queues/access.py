@@ -6,14 +6,13 @@ its owner's rights by scopes and, if it has a team, to that team's rows.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, wraps
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db import connection
 from django.db.models import Model, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.functional import Promise
@@ -22,9 +21,9 @@ from django.utils.translation import gettext_lazy
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from gpuplatform.common.questions import planned_cursor
 from queues.choices import SCOPES, Role, TeamRole
-from queues.models import ApiToken, Membership, PlatformRole, User
+from queues.known import Held, Rights, rights_from, rights_of
+from queues.models import ApiToken, Membership, User
 
 if TYPE_CHECKING:  # DRF's views import who signs in, and that this module
     from rest_framework.views import APIView
@@ -32,7 +31,6 @@ if TYPE_CHECKING:  # DRF's views import who signs in, and that this module
 Rows = TypeVar("Rows", bound=Model)
 P = ParamSpec("P")
 Page: TypeAlias = Callable[Concatenate[HttpRequest, P], HttpResponse]
-Held: TypeAlias = tuple[int | None, str]  # a role, and the team in which it is held; None: all
 NOTE = "_actor"  # where a request keeps who asks
 SECOND_FACTOR = "second_factor"  # in a session: the person (pk) who has proved one in it
 READERS_OF_ALL = frozenset({Role.ADMIN.value, Role.FINANCE.value, Role.AUDITOR.value})
@@ -213,7 +211,7 @@ class Actor:
 
 
 def actor_of(request: HttpRequest | Request) -> Actor:
-    """Return who asks; read once for a request and its way of signing in (one query)."""
+    """Return who asks; read once for a request and its way of signing in (one query at most)."""
     plain = request._request if isinstance(request, Request) else request  # noqa: SLF001
     auth = getattr(request, "auth", None)
     token = auth if isinstance(auth, ApiToken) else None
@@ -231,7 +229,7 @@ def actor_of(request: HttpRequest | Request) -> Actor:
 
 def note_actor(request: Request, token: ApiToken, held: Iterable[Held]) -> None:
     """Say who asks with ``token``: its owner's roles were read with it, just now."""
-    found = _actor(token.user, token, held)
+    found = _actor(token.user, token, rights_from(held))
     setattr(request._request, NOTE, ((token.user, token), found))  # noqa: SLF001
 
 
@@ -247,38 +245,17 @@ def actor_for(user: User | AnonymousUser, token: ApiToken | None = None) -> Acto
     """Return what ``user`` may do, by ``token`` or, without one, by a browser session."""
     if not isinstance(user, User) or not user.is_active:
         return Actor(None)
-    return _actor(user, token, _held_by(user))
+    return _actor(user, token, rights_of(user))
 
 
-def _actor(user: User, token: ApiToken | None, held: Iterable[Held]) -> Actor:
-    held = list(held)
-    roles = {role for team, role in held if team is None}
-    if user.is_superuser:
-        roles.add(Role.ADMIN.value)
-    teams = {team: role for team, role in held if team is not None}
+def _actor(user: User, token: ApiToken | None, rights: Rights) -> Actor:
+    roles = rights.everywhere | ({Role.ADMIN.value} if user.is_superuser else set())
     return Actor(
         user,
-        frozenset(roles),
-        teams,
+        roles,
+        rights.teams,
         frozenset(token.scopes) if token else None,
         token.team_id if token else None,
-    )
-
-
-def _held_by(user: User) -> list[Held]:
-    with planned_cursor() as cursor:
-        cursor.execute(_held(), [user.pk, user.pk])
-        return list(cursor.fetchall())
-
-
-@cache
-def _held() -> str:
-    """Return the question; to word it for every request took the ORM longer than its answer."""
-    tables = [model._meta.db_table for model in (PlatformRole, Membership)]  # noqa: SLF001
-    everywhere, in_teams = map(connection.ops.quote_name, tables)
-    return (
-        f"SELECT NULL, role FROM {everywhere} WHERE user_id = %s"  # noqa: S608  # our own names
-        f" UNION ALL SELECT team_id, role FROM {in_teams} WHERE user_id = %s"
     )
 
 

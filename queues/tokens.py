@@ -17,7 +17,8 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from gpuplatform.common.questions import Question
-from queues.access import Held, note_actor
+from queues.access import note_actor
+from queues.known import Held
 from queues.models import ApiToken, User
 from queues.services import issue_token, note_use, revoke_token
 

@@ -39,6 +39,7 @@ from scheduling.loader import load_platform
 from scheduling.manifests.export import manifest_of
 from scheduling.models import Workload, WorkloadEvent
 from scheduling.priorities import check_number
+from scheduling.rest_shapes import ALERT, AVAILABILITY, FRAGMENTS
 from scheduling.selectors.alerts import alert_lines, cleared_lines, current_findings
 from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
@@ -57,7 +58,6 @@ from scheduling.services import (
     submit_workload,
     within_rights,
 )
-from scheduling.shapes import ALERT, AVAILABILITY, FRAGMENTS
 from scheduling.switching import change
 from scheduling.workload_body import read_change, read_workload
 
@@ -234,7 +234,7 @@ class WorkloadView(CheckedView):
 
     def _row(self, request: Request, uid: UUID) -> Workload:
         events = Prefetch("events", WorkloadEvent.objects.select_related("other"))
-        rows = Workload.objects.select_related("team").prefetch_related(events)
+        rows = Workload.objects.select_related("team").prefetch_related("pod_sets", events)
         return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
 
 

@@ -23,7 +23,7 @@ from gpuplatform.common.rest_shapes import FINDINGS, told
 from queues.access import HasScope, actor_of
 from scheduling.bulk import MOST, Answer, submit_many
 from scheduling.inputs import WorkloadInput
-from scheduling.shapes import ACCEPTED, PROBLEM
+from scheduling.rest_shapes import ACCEPTED, PROBLEM
 from scheduling.specs import WorkloadSpec
 from scheduling.workload_body import read_workload
 

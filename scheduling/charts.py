@@ -36,7 +36,7 @@ def borrowed_figure(
 ) -> Figure:
     """Return borrowed GPUs as stacked steps, one colour for each borrower's team."""
     x = _instants(hours)
-    shown = [(b.queue, b.means, b.team.pk if b.team else 0) for b in borrowers[:MOST_SERIES]]
+    shown = [(b.queue, b.means, b.team or 0) for b in borrowers[:MOST_SERIES]]
     if rest := borrowers[MOST_SERIES:]:
         sums = [sum(values) for values in zip(*(b.means for b in rest), strict=True)]
         shown.append((gettext("others"), sums, 0))

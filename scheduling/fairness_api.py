@@ -10,8 +10,8 @@ from gpuplatform.common.lists import CSVRenderer, csv_answer, wants_csv
 from gpuplatform.common.paging import CheckedView
 from gpuplatform.common.rest_shapes import results_of
 from queues.access import HasScope, actor_of
+from scheduling.rest_shapes import FAIR_SHARE
 from scheduling.selectors.fair_share import fair_cells, fair_trees
-from scheduling.shapes import FAIR_SHARE
 
 
 class FairShareView(CheckedView):

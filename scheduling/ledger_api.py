@@ -15,7 +15,7 @@ from gpuplatform.common.money import digits
 from gpuplatform.common.paging import PAGES, CheckedView, NewestFirst, truth
 from gpuplatform.common.rest_shapes import page_of
 from queues.access import HasScope, actor_of
-from scheduling import shapes
+from scheduling import rest_shapes as shapes
 from scheduling.selectors.evictions import as_evictions, eviction_cells, eviction_rows
 from scheduling.selectors.loans import as_loans, loan_cells, loan_rows
 from scheduling.selectors.pages import Pages

@@ -10,6 +10,7 @@ from django.db.models import Max, Subquery
 
 from gpuplatform.common import clock, leases
 from gpuplatform.common.models import Change
+from gpuplatform.common.together import instances, read_together, whole
 from queues.models import (
     ClusterQueue,
     Cohort,
@@ -23,7 +24,8 @@ from queues.models import (
 from scheduling import checks
 from scheduling import models as rows
 from scheduling.engine import codec
-from scheduling.engine.snapshot import Memory, Snapshot
+from scheduling.engine.snapshot import Memory, Snapshot, Workload
+from scheduling.engine.terms import Fairness
 from scheduling.faces import Face, Held
 from scheduling.minima import Role
 from scheduling.past_use import (
@@ -45,8 +47,7 @@ from scheduling.readers import (
 )
 from scheduling.recent import recent
 from scheduling.routes import Doors, doors_of
-from scheduling.together import instances, read_together, whole
-from scheduling.works import Works, read_works
+from scheduling.works import Works, read_standing, read_works
 
 PastUse = Literal["exact", "noted", "none"]
 
@@ -58,7 +59,8 @@ class Loaded:
     ``admissions`` holds the open one of each workload, by the workload's key, and ``faces`` what
     else its row says. ``previous_at`` is the instant of the last cycle, ``last_cycle`` its number,
     ``last_change`` the number of the newest change seen, ``resized_at`` the last instant at which
-    running work began to hold less.
+    running work began to hold less. ``cycle`` is the last one, without what it kept, and ``beat``
+    when somebody last looked whether there is anything to decide.
     """
 
     now: datetime
@@ -71,6 +73,9 @@ class Loaded:
     resized_at: datetime | None = None
     faces: dict[str, Face] = field(default_factory=dict)
     last_cycle: int = 0
+    cycle: rows.Cycle | None = None
+    beat: datetime | None = None
+    heads: list[Workload] = field(default_factory=list)
 
 
 def load_snapshot(now: datetime | None = None) -> Snapshot:
@@ -92,18 +97,20 @@ def load(
     waiting: bool = True,
     past: PastUse = "exact",
     promised: bool = False,
+    first: int = 0,
 ) -> Loaded:
     """Read everything that a cycle may depend on, in a number of queries that never grows.
 
     Only live workloads, and those whose pods still stand, are read; without ``waiting`` only
-    what holds something; with ``promised`` also the gangs for which room is kept. ``past`` use of
-    queues is what a cycle would decide on; ``noted``: what the last cycle knew of it, fading
-    since, however long nobody has decided; ``none``: nothing may rest on it. The number of the
-    newest change is read first: what is committed while the rest is being read counts as not
-    seen.
+    what holds something; with ``promised`` also the gangs for which room is kept. Of those who
+    wait then, the ``first`` of each line are the ``heads``, where some tree goes by turns.
+    ``past`` use of queues is what a cycle would decide on; ``noted``: what the last cycle knew
+    of it, fading since, however long nobody has decided; ``none``: nothing may rest on it. The
+    number of the newest change is read first: what is committed while the rest is being read
+    counts as not seen.
     """
     now = now or clock.now()
-    last_change, last_cycle = _last_ones()
+    last_change, last_cycle, beat = _last_ones()
     tables = _read_tables()
     doors, node_rows = tables.doors, tables.nodes
     if waiting:
@@ -111,9 +118,14 @@ def load(
     platform = _platform(now, tables)
     if waiting:
         platform = replace(platform, shapes=recent(now))
-    memory = _memory(last_cycle, doors, now, past=past)
+    memory = _memory(last_cycle, beat, doors, now, past=past)
     kept_for = [one.workload for one in memory.reservations] if promised else []
-    works = read_works(doors, waiting=waiting, also=kept_for)
+    heads: list[Workload] = []
+    if waiting:
+        works = read_works(doors)
+    else:
+        by_turns = any(one.fairness is not Fairness.NONE for one in platform.cohorts.values())
+        works, heads = read_standing(doors, kept_for, first if by_turns else 0)
     snapshot = replace(platform, workloads=tuple(works.workloads), memory=memory)
     return Loaded(
         now,
@@ -126,6 +138,9 @@ def load(
         resized_at=resized_at(works),
         faces=works.faces,
         last_cycle=last_cycle.pk if last_cycle else 0,
+        cycle=last_cycle,
+        beat=beat,
+        heads=heads,
     )
 
 
@@ -183,14 +198,18 @@ def _read_tables() -> Tables:
     )
 
 
-def _last_ones() -> tuple[int, rows.Cycle | None]:
-    """Return the number of the newest change, and the last cycle. 1 query, 2 without a cycle."""
+def _last_ones() -> tuple[int, rows.Cycle | None, datetime | None]:
+    """Return the number of the newest change, the last cycle, and when somebody last looked.
+
+    1 query, 2 without a cycle.
+    """
     newest = Change.objects.order_by("-id").values("id")[:1]
-    cycles = rows.Cycle.objects.order_by("-id").only("at", "memory")
-    last = cycles.annotate(newest_change=Subquery(newest)).first()
+    cycles = rows.Cycle.objects.order_by("-id").defer("snapshot", "plan", "work")
+    looked = leases.beats(leases.CYCLE).values("until")[:1]
+    last = cycles.annotate(newest_change=Subquery(newest), looked_at=Subquery(looked)).first()
     if last is None:
-        return Change.objects.aggregate(last=Max("id"))["last"] or 0, None
-    return last.newest_change or 0, last
+        return Change.objects.aggregate(last=Max("id"))["last"] or 0, None, None
+    return last.newest_change or 0, last, last.looked_at
 
 
 def _platform(now: datetime, tables: Tables, doors: Doors | None = None) -> Snapshot:
@@ -228,7 +247,12 @@ def resized_at(works: Works) -> datetime | None:
 
 
 def _memory(
-    last_cycle: rows.Cycle | None, doors: Doors, now: datetime, *, past: PastUse
+    last_cycle: rows.Cycle | None,
+    beat: datetime | None,
+    doors: Doors,
+    now: datetime,
+    *,
+    past: PastUse,
 ) -> Memory:
     """Return what the last cycle left for this one; past use it could not note is in the rows."""
     kept = last_cycle.memory if last_cycle else {}
@@ -240,7 +264,7 @@ def _memory(
     if past == "noted" and "history" in kept:
         return memory
     if last_cycle and "history" in kept:
-        seen = leases.last_beat(leases.CYCLE) or last_cycle.at
+        seen = beat or last_cycle.at
         if now - max(seen, last_cycle.at) <= PAUSE:
             return memory
     return replace(memory, history=history_of_rows(now))

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from gpuplatform.common.rest_shapes import FINDINGS, told
-from scheduling import shapes
+from scheduling import rest_shapes as shapes
 from scheduling.models import Node
 from scheduling.selectors.nodes import NodeRow
 

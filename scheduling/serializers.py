@@ -10,7 +10,7 @@ from rest_framework import serializers
 from gpuplatform.common import clock, reasons
 from gpuplatform.common.kept_fields import KeptFields
 from gpuplatform.common.rest_shapes import COUNT, FINDINGS, NUMBERS_TOLD, told, values_of
-from scheduling import shapes
+from scheduling import rest_shapes as shapes
 from scheduling.counters import SOURCES, Counters
 from scheduling.models import (
     AdmissionCheck,

@@ -81,7 +81,9 @@ def overview(request: HttpRequest) -> HttpResponse:
 def quota_use_chart(request: HttpRequest) -> HttpResponse:
     """Answer the figure of use against nominal; ``?queue=`` narrows it to one queue."""
     queue = asked(request, "queue")
-    use = history.quota_use(actor_of(request), clock.now(), queue)
+    now = clock.now()
+    held = history.use_in(history.last_days(now), actor_of(request), queue)
+    use = history.quota_use(held, now)
     return figure_response(charts.quota_use_figure(theme_of(request), use, f"use {queue}"))
 
 
@@ -89,7 +91,9 @@ def quota_use_chart(request: HttpRequest) -> HttpResponse:
 @require()
 def borrowed_chart(request: HttpRequest) -> HttpResponse:
     """Answer the figure of borrowed GPUs over time."""
-    hours, borrowers = history.borrowed_over_time(actor_of(request), clock.now())
+    now = clock.now()
+    use = history.use_in(history.last_days(now), actor_of(request))
+    hours, borrowers = history.borrowed_over_time(use, now)
     return figure_response(charts.borrowed_figure(theme_of(request), hours, borrowers))
 
 

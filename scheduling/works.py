@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, make_dataclass, replace
 from datetime import datetime
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from itertools import starmap
 from sys import intern
 from typing import Any, NamedTuple
@@ -18,27 +18,24 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from gpuplatform.common.questions import Question, fetch
+from gpuplatform.common.together import read_together
 from scheduling import models as rows
 from scheduling import persist
-from scheduling.charging import charges_of
 from scheduling.engine.parts import leaver, leaving_key
 from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Status
 from scheduling.faces import Face, Held
 from scheduling.jsontexts import canonical, read_json
-from scheduling.minima import Role, with_minima
 from scheduling.readers import (
-    affinity_of,
-    device_request_of,
     lasts,
-    tolerations_of,
-    topology_of,
 )
 from scheduling.routes import Doors, drained
-from scheduling.specs import REQUEUE, SliceSpec
-from scheduling.together import read_together
+from scheduling.shapes import SHAPE, SHAPE_TEXTS, pod_sets_of
+from scheduling.specs import REQUEUE
+from scheduling.waits import first_in_line
 
 GROWTH = UUID("6f1f1c0e-7a52-5d0e-9c55-2f4b8f3a9d10")  # the space of the keys of growth
+CAME_SINCE = 2_000  # of those who came since the last cycle, as many may be next
 LIVE = (Status.PENDING.value, Status.ADMITTED.value, Status.RUNNING.value)
 WORKLOAD = (
     *("uid", "namespace", "name", "queue_name", "ceiling_queue", "team_id", "priority"),
@@ -48,11 +45,6 @@ WORKLOAD = (
     *("on_node_loss", "admitted_at", "executed_s"),
 )
 WORKLOAD_TEXTS = ("role_minima", "blockers", "growth", "gates")
-SHAPE = (
-    *("name", "count", "min_count", "subgroup_size", "min_subgroups", "topology_mode"),
-    *("topology_level", "group", "device_locality", "device_memory_mib"),
-)
-SHAPE_TEXTS = ("requests", "node_selector", "tolerations", "affinity", "slices")
 Facts = make_dataclass(
     "Facts", (*WORKLOAD, *(f"{one}_text" for one in WORKLOAD_TEXTS)), slots=True
 )
@@ -108,32 +100,48 @@ def keys_of(uid: object) -> tuple[str, str, str]:
 
 
 def read_works(
-    doors: Doors,
-    uids: Collection[UUID] | None = None,
-    *,
-    waiting: bool = True,
-    also: Collection[str] = (),
+    doors: Doors, uids: Collection[UUID] | None = None, *, waiting: bool = True
 ) -> Works:
-    """Read live work and what still stands of work that is over. 4 queries for each 10,000.
-
-    Without those that wait it is 1 query.
+    """Return live work and what still stands of work that is over. 4 queries for each 10,000.
 
     Args:
         doors: where queue names lead.
         uids: which; all by default.
         waiting: also what holds nothing.
-        also: where all are read, but for those that hold nothing: who of them is read as well.
     """
     found = Works()
-    if uids is None and not waiting:  # few: at once, so that they are of one instant
-        words = (_open_ones, _facts, _roles, _stands)
-        told = read_together(*(word(_live(waiting=False, also=also)) for word in words))
-        answers: Mapping[Any, Answers] = dict(zip(words, told, strict=True))
-        _read(answers.__getitem__, doors, found)
-        return found
     for part in [None] if uids is None else persist.batches(uids):
         _read(partial(_ask, uids=part, waiting=waiting), doors, found)
     return found
+
+
+def read_standing(
+    doors: Doors, also: Collection[str] = (), first: int = 0
+) -> tuple[Works, list[Workload]]:
+    """Return what holds something, and who may be next in each queue. 1 query.
+
+    They are few, and read at once, so that they are of one instant.
+
+    Args:
+        doors: where queue names lead.
+        also: keys of work that holds nothing and is read as well.
+        first: how many at the beginning of each line are read, see :func:`first_in_line`.
+    """
+    live = _live(waiting=False, also=also)
+    most = first * len(doors.cluster_queues) + CAME_SINCE
+    words = (_open_ones, _facts, _roles, _stands)
+    asked = [word(live) for word in words]
+    if first:
+        line = first_in_line(first, most).values("uid")
+        asked += [_facts(rows.Workload.objects.filter(uid__in=line)), _roles_in(line)]
+    told = read_together(*asked)
+    found, heads = Works(), Works()
+    answers: Mapping[Any, Answers] = dict(zip(words, told, strict=False))
+    _read(answers.__getitem__, doors, found)
+    if first:
+        empty: Mapping[Any, Answers] = {_open_ones: (), _stands: ()}
+        _read({**empty, _facts: told[-2], _roles: told[-1]}.__getitem__, doors, heads)
+    return found, heads.workloads
 
 
 Live = QuerySet[rows.Workload]
@@ -156,11 +164,13 @@ def _question(word: Callable[[Live], QuerySet[Any, Any]], *, waiting: bool) -> Q
 
 
 def _live(*, waiting: bool, also: Collection[str] = ()) -> QuerySet[rows.Workload]:
-    standing = rows.Admission.objects.filter(released_at=None).values("workload")
-    stands = (
-        Q(uid__in=standing) | Q(uid__in=also, status__in=LIVE) if also else Q(uid__in=standing)
-    )
-    return rows.Workload.objects.filter(Q(status__in=LIVE) | stands if waiting else stands)
+    standing: Any = rows.Admission.objects.filter(released_at=None).order_by().values("workload")
+    if waiting:
+        return rows.Workload.objects.filter(Q(status__in=LIVE) | Q(uid__in=standing))
+    if also:  # one question of keys: either one or the other would be looked for in every row
+        named = rows.Workload.objects.filter(uid__in=also, status__in=LIVE)
+        standing = standing.union(named.order_by().values("uid"))
+    return rows.Workload.objects.filter(uid__in=standing)
 
 
 def texts_of(names: Iterable[str]) -> dict[str, Cast]:
@@ -331,40 +341,6 @@ def _workload(
         min_member=least,
         not_before=not_before,
         mends=row.on_node_loss != REQUEUE,
-    )
-
-
-@lru_cache(maxsize=20_000)
-def pod_sets_of(
-    shapes: tuple[tuple[Any, ...], ...], min_member: int | None, role_minima: str, rules: str
-) -> tuple[tuple[PodSet, ...], int | None]:
-    """Return the pod sets of equal gangs as one object, and the gang's minimum.
-
-    ``rules``: those by which quota is charged; other rules make other pod sets.
-    """
-    del rules
-    bare = Workload("", "", None, 0, 0.0, tuple(map(_pod_set, shapes)))
-    roles = [Role(*shape[:1], *shape[1:5]) for shape in shapes]
-    sized = with_minima(bare, min_member, read_json(role_minima), roles)
-    return sized.pod_sets, sized.min_member
-
-
-def _pod_set(shape: tuple[Any, ...]) -> PodSet:
-    said = dict(zip((*SHAPE, *SHAPE_TEXTS), shape, strict=True))
-    said |= {name: read_json(said[name]) for name in SHAPE_TEXTS}
-    layers = [SliceSpec(**layer) for layer in said["slices"]]
-    return PodSet(
-        name=said["name"],
-        count=said["count"],
-        requests=said["requests"],
-        node_selector=said["node_selector"],
-        tolerations=tolerations_of(said["tolerations"]),
-        topology=topology_of(said["topology_mode"], said["topology_level"], layers, said["group"]),
-        affinity=affinity_of(said["affinity"]),
-        charges=charges_of(said["requests"]),
-        device=device_request_of(
-            said["requests"], said["device_locality"], said["device_memory_mib"]
-        ),
     )
 
 

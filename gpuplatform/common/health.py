@@ -40,8 +40,12 @@ def decided_ago(last_cycle: datetime | None) -> float | None:
 
     ``last_cycle``: when the last cycle was written; None: there was none. 1 query.
     """
-    seen = [last_cycle, leases.last_beat(leases.CYCLE)]
-    latest = max((at for at in seen if at), default=None)
+    return silence(last_cycle, leases.last_beat(leases.CYCLE))
+
+
+def silence(last_cycle: datetime | None, last_beat: datetime | None) -> float | None:
+    """Return the seconds since the later of a cycle and a look at what there is to decide."""
+    latest = max((at for at in (last_cycle, last_beat) if at), default=None)
     return None if latest is None else max(0.0, round((clock.now() - latest).total_seconds(), 1))
 
 

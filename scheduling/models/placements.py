@@ -55,7 +55,10 @@ class Admission(models.Model):
                 fields=["cluster_queue"],
                 condition=Q(released_at=None),
                 name="open_admissions_by_queue",
-            )
+            ),
+            models.Index(
+                fields=["id"], condition=Q(released_at=None), name="open_admissions_by_number"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -40,6 +40,10 @@ class EveryManager(models.Manager["Workload"]):
     """All workloads, the archived ones too."""
 
 
+# Who has no place in its line yet is taken for one of the first three: it may be the first.
+PLACE = Coalesce("position", 3)
+
+
 class Workload(models.Model):
     """The unit of admission: a gang that starts whole or not at all.
 
@@ -152,6 +156,17 @@ class Workload(models.Model):
                 "uid",
                 condition=Q(status=Status.PENDING.value),
                 name="workload_by_wait",
+            ),
+            models.Index(
+                fields=["queue_name", "position", "created_at"],
+                condition=Q(status=Status.PENDING.value),
+                name="workload_by_line",
+            ),
+            models.Index(
+                PLACE,
+                "created_at",
+                condition=Q(status=Status.PENDING.value),
+                name="workload_by_place",
             ),
         ]
 

@@ -1,11 +1,11 @@
 """One queue, one cohort: everything on their pages."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Count, QuerySet, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from gpuplatform.common.bars import QuotaBar
 from gpuplatform.common.models import AuditEntry
@@ -16,9 +16,9 @@ from scheduling.engine.tree import Kind
 from scheduling.models import Workload
 from scheduling.selectors.bars import FlavorBars, bars_by_flavor
 from scheduling.selectors.fairness import Child, Turns, View, turns
-from scheduling.selectors.history import HourlyUse, quota_use
-from scheduling.selectors.line import waiting_work
-from scheduling.selectors.loans import OpenLoan, open_loans
+from scheduling.selectors.history import HourlyUse, last_days, quota_use, use_in
+from scheduling.selectors.loans import OpenLoan, loans_of, open_loans
+from scheduling.selectors.pages import Pages
 from scheduling.selectors.quotas import (
     Board,
     load_board,
@@ -27,6 +27,7 @@ from scheduling.selectors.quotas import (
 )
 from scheduling.selectors.waiting import Waiting, waiting_rows
 from scheduling.selectors.workloads import in_cluster_queue
+from scheduling.waits import waiting_work
 
 SHOWN = 50
 CHANGES = 10
@@ -94,11 +95,13 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         limits[row.flavor, row.resource] = board.quota(row)
     cohort = board.snapshot.cluster_queues[name].cohort
     known = [w for w in board.snapshot.workloads if w.queue == name]
-    held = [w.key for w in known if w.admission is not None]
+    # A part that leaves a gang stands for pods of a workload that is counted already.
+    held = [w.key for w in known if w.admission is not None and w.key in whole.faces]
     pending, holders = (
         in_cluster_queue(waiting_work(), name),
         Workload.objects.filter(uid__in=held),
     )
+    borrowing, lending = loans_of(actor, name, whole.pages)
     return QueuePage(
         board=board,
         queue=board.queues[name],
@@ -106,15 +109,15 @@ def queue_page(actor: Actor, name: str, now: datetime) -> QueuePage | None:
         limits=[Limits(bar, limits[bar.label, bar.resource]) for bar in bars],
         state=queue_state(board, name),
         doors=[door for door in board.local_queues if door.cluster_queue == name],
-        borrowing=open_loans(actor, pages=whole.pages, borrower=name),
-        lending=open_loans(actor, pages=whole.pages, lender=name),
-        waiting=_waiting(pending, actor),
-        waiting_others=_others(pending, actor),
+        borrowing=borrowing,
+        lending=lending,
+        waiting=_waiting(pending, actor, whole.pages),
+        waiting_others=Others(*whole.line.of_others(name, actor)),
         waiting_count=whole.line.workloads.get(name, 0),
         holding=_holding(holders, board.queues[name].minimum_runtime_s, now, actor),
-        holding_others=_others(holders, actor),
+        holding_others=_others(whole, held),
         holding_count=len(held),
-        use=quota_use(actor, now, name),
+        use=quota_use(use_in(last_days(now), actor, name), now),
         changes=list(_changes("ClusterQueue", name)),
         turns=turns(actor, _view(whole), cohort, whole.queues) if cohort else None,
     )
@@ -131,13 +134,11 @@ class Others(NamedTuple):
     gpus: int
 
 
-def _others(rows: QuerySet[Workload], actor: Actor) -> Others:
-    """Return how much of this work is not the reader's to see. No query for readers of all."""
-    if actor.sees_everything:
-        return Others(0, 0)
-    foreign = rows.exclude(pk__in=visible(rows, actor).values("pk"))
-    found = foreign.aggregate(n=Count("pk"), gpus=Coalesce(Sum("gpus"), 0))
-    return Others(found["n"], found["gpus"])
+def _others(board: Board, held: Iterable[str]) -> Others:
+    """Return how much of what is held is not the reader's to see."""
+    faces = [board.faces[key] for key in held]
+    theirs = [one for one in faces if not board.actor.sees_team(one.team_id)]
+    return Others(len(theirs), sum(one.gpus for one in theirs))
 
 
 def _seen(rows: QuerySet[Workload], actor: Actor) -> QuerySet[Workload]:
@@ -145,10 +146,10 @@ def _seen(rows: QuerySet[Workload], actor: Actor) -> QuerySet[Workload]:
     return visible(rows.select_related("team").defer("template"), actor)
 
 
-def _waiting(pending: QuerySet[Workload], actor: Actor) -> list[Waiting]:
+def _waiting(pending: QuerySet[Workload], actor: Actor, pages: Pages) -> list[Waiting]:
     rows = _seen(pending, actor)
     ordered = rows.order_by("position", "created_at", "uid")[:SHOWN]
-    return waiting_rows(ordered, actor)
+    return waiting_rows(ordered, actor, pages)
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ The engine names queues and workloads in the facts of blockers; a queue or workl
 for the reader is told as "other teams". Pages, REST and files all read blockers through here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from django.utils.translation import gettext
 
 from queues.access import Actor, visible
-from queues.models import ClusterQueue
 from scheduling.engine.terms import Status
 from scheduling.models import Workload
 from scheduling.selectors.pages import Pages
@@ -54,10 +53,9 @@ class Discretion:
         """Return where names lead for this reader."""
         return self._pages or Pages(self._actor)
 
-    @cached_property
-    def _queues(self) -> frozenset[str]:
-        rows = visible(ClusterQueue.objects.all(), self._actor)
-        return frozenset(rows.values_list("name", flat=True))
+    @property
+    def _queues(self) -> Collection[str]:
+        return self.pages.queues.keys()
 
     @cached_property
     def _workloads(self) -> frozenset[str]:
@@ -70,7 +68,7 @@ def _amounts(text: str) -> list[tuple[str, int]]:
     return [(name, int(amount)) for name, _, amount in pairs]
 
 
-def _told(amounts: Iterable[tuple[str, int]], seen: frozenset[str]) -> str:
+def _told(amounts: Iterable[tuple[str, int]], seen: Collection[str]) -> str:
     """Return amounts by name; what belongs to others is one sum."""
     parts, others = [], 0
     for name, amount in amounts:

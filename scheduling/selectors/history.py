@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
 
 from django.db.models import Q, QuerySet
 
+from gpuplatform.common.together import read_together
 from queues.access import Actor, visible
-from queues.models import ClusterQueue, Team
+from queues.models import ClusterQueue
 from scheduling.engine.machines import GPU
 from scheduling.engine.terms import Holding
 from scheduling.models import QuotaInterval, UsageInterval
@@ -144,58 +146,75 @@ def promises_in(window: Window, queues: Iterable[str] | None) -> QuerySet[QuotaI
     return touching if queues is None else touching.filter(cluster_queue__in=queues)
 
 
-def quota_use(actor: Actor, now: datetime, queue: str = "") -> HourlyUse:
-    """Return use against nominal of one queue, else of all that the actor may see. 2 queries."""
-    window = last_days(now)
-    usage, names = usage_in(window, actor), None
+class Use(NamedTuple):
+    """What was held and promised in a window; loans by queue, and whose that was at last."""
+
+    window: Window
+    own: list[Stretch]
+    loans: dict[str, list[Stretch]]
+    teams: dict[str, int | None]
+    promises: list[Stretch]
+
+
+def use_in(window: Window, actor: Actor, queue: str = "") -> Use:
+    """Return what was held and promised, of one queue or of all the actor may see. 1 query."""
+    usage, promises = usage_in(window, actor), promises_in(window, None)
     if queue:
         usage = usage.filter(cluster_queue=queue)
     if queue or not actor.sees_everything:
         own = visible(ClusterQueue.objects.all(), actor)
         own = own.filter(name=queue) if queue else own
-        names = list(own.values_list("name", flat=True))
-    by_holding: dict[str, list[Stretch]] = {Holding.BORROWED.value: [], "own": []}
-    for start, end, amount, holding in usage.values_list(
-        "started_at", "ended_at", "amount", "holding"
-    ):
-        ground = holding if holding in by_holding else "own"
-        by_holding[ground].append(Stretch(start, end, amount))
-    promises = promises_in(window, names).values_list("started_at", "ended_at", "nominal")
+        promises = promises.filter(cluster_queue__in=own.values("name"))
+    held, promised = read_together(
+        usage.order_by().values_list(
+            "started_at", "ended_at", "amount", "holding", "cluster_queue", "team_id"
+        ),
+        promises.order_by().values_list("started_at", "ended_at", "nominal"),
+    )
+    found = Use(window, [], {}, {}, [Stretch(*row) for row in promised])
+    last: dict[str, datetime] = {}
+    for start, end, amount, holding, name, team in held:
+        stretch = Stretch(start, end, amount)
+        if holding != Holding.BORROWED.value:
+            found.own.append(stretch)
+            continue
+        found.loans.setdefault(name, []).append(stretch)
+        if name not in last or start >= last[name]:
+            last[name], found.teams[name] = start, team
+    return found
+
+
+def quota_use(use: Use, now: datetime) -> HourlyUse:
+    """Return use against nominal, hour by hour."""
+    window = use.window
     return HourlyUse(
         hours=hours_of(window),
-        own=hourly_means(by_holding["own"], window, now),
-        borrowed=hourly_means(by_holding[Holding.BORROWED.value], window, now),
-        nominal=hourly_means((Stretch(*row) for row in promises), window, now),
+        own=hourly_means(use.own, window, now),
+        borrowed=hourly_means(chain.from_iterable(use.loans.values()), window, now),
+        nominal=hourly_means(use.promises, window, now),
         elapsed=elapsed_of(window, now),
     )
 
 
 class Borrower(NamedTuple):
-    """A borrowing queue's hours. ``team`` None where nobody owns the queue."""
+    """A borrowing queue's hours. ``team``: the key of its team, None where nobody owns it."""
 
     queue: str
-    team: Team | None
+    team: int | None
     means: list[float]
     gpu_hours: float
     most: int = 0  # GPUs at one instant
 
 
-def borrowed_over_time(actor: Actor, now: datetime) -> tuple[list[datetime], list[Borrower]]:
-    """Return borrowed GPUs hour by hour for each borrowing queue, largest first. 1 query."""
-    window = last_days(now)
-    loans = usage_in(window, actor).filter(holding=Holding.BORROWED.value)
-    stretches: dict[str, list[Stretch]] = {}
-    teams: dict[str, Team | None] = {}
-    for row in loans.select_related("team"):
-        stretches.setdefault(row.cluster_queue, []).append(
-            Stretch(row.started_at, row.ended_at, row.amount)
-        )
-        teams[row.cluster_queue] = row.team
-    elapsed, borrowers = elapsed_of(window, now), []
-    for queue, rows in stretches.items():
+def borrowed_over_time(use: Use, now: datetime) -> tuple[list[datetime], list[Borrower]]:
+    """Return borrowed GPUs hour by hour for each borrowing queue, largest first."""
+    window, borrowers = use.window, []
+    elapsed = elapsed_of(window, now)
+    for queue, rows in use.loans.items():
         means = hourly_means(rows, window, now)
         most = most_at_once(rows, window, now)
-        borrowers.append(Borrower(queue, teams[queue], means, gpu_hours(means, elapsed), most))
+        hours = gpu_hours(means, elapsed)
+        borrowers.append(Borrower(queue, use.teams[queue], means, hours, most))
     return hours_of(window), sorted(borrowers, key=lambda b: (-b.gpu_hours, b.queue))
 
 

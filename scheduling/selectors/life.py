@@ -11,7 +11,8 @@ from gpuplatform.common import reasons
 from queues.access import Actor
 from scheduling.checks import MANUAL
 from scheduling.engine.terms import CheckVerdict, Status
-from scheduling.models import Admission, AdmissionCheck, CheckState, MemberEnd, Workload
+from scheduling.models import Admission, CheckState, MemberEnd, Workload
+from scheduling.selectors.story_facts import StoryFacts
 
 SHOWN = 10  # members that are over
 
@@ -75,19 +76,17 @@ class Life:
         return [line for line in self.checks if line.asks]
 
 
-def life_of(workload: Any, admission: Admission | None, actor: Actor) -> Life:
-    """Return what happens to a workload. 2 queries where it has checks, 1 where members ended."""
-    states = list(workload.checks.all())
+def life_of(workload: Any, admission: Admission | None, actor: Actor, facts: StoryFacts) -> Life:
+    """Return what happens to a workload."""
     is_off = workload.status == Status.INACTIVE
     reserved = bool(admission and admission.is_reserved)
     stands = admission is not None and admission.evicted_at is None
     stands = stands and workload.status != Status.FINISHED
-    ends = MemberEnd.objects.filter(admission=admission).order_by("-at", "-id")
     return Life(
         # Nobody is asked about work that is not tried: who comes back is asked anew.
-        checks=[] if is_off else _lines(states, actor, reserved=reserved),
+        checks=[] if is_off else _lines(actor, facts, reserved=reserved),
         gates=workload.gates,
-        ends=list(ends[:SHOWN]) if admission and _lost_members(workload) else [],
+        ends=facts.ends[:SHOWN] if admission and _lost_members(workload) else [],
         attempt=admission.attempt if admission else 1,
         retries=workload.retries,
         requeues=workload.requeues,
@@ -104,17 +103,15 @@ def _lost_members(workload: Any) -> bool:
     return any(event.kind.startswith("member_") for event in workload.events.all())
 
 
-def _lines(states: Sequence[CheckState], actor: Actor, *, reserved: bool) -> list[CheckLine]:
-    if not states:
-        return []
-    known = {row.name: row for row in AdmissionCheck.objects.all()}
+def _lines(actor: Actor, facts: StoryFacts, *, reserved: bool) -> list[CheckLine]:
+    known = facts.checks
     return [
         CheckLine(
             state,
             known[state.check_name].description,
             reserved and actor.may_operate and known[state.check_name].kind == MANUAL,
         )
-        for state in states
+        for state in facts.states
         if state.check_name in known
     ]
 

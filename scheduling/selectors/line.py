@@ -5,34 +5,26 @@ come as one row, so that a page costs the same whether a hundred or a hundred th
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 
 from queues.access import Actor, visible
 from scheduling.engine.atlas import Atlas
 from scheduling.engine.snapshot import FlavorResource, Snapshot
-from scheduling.engine.snapshot import Workload as Work
 from scheduling.engine.terms import BlockerCode, PendingReason, Status
 from scheduling.engine.view import demand_of
-from scheduling.models import Admission, PodSet, Workload
+from scheduling.jsontexts import as_text
+from scheduling.models import PodSet
 from scheduling.routes import Doors, resolve_queue
-from scheduling.works import SHAPE, SHAPE_TEXTS, pod_sets_of, read_works, texts_of
+from scheduling.shapes import SHAPE, SHAPE_TEXTS, pod_sets_of
+from scheduling.waits import still_standing, waiting_work
 
-FIRST = 3  # of a line: the first may never fit
-MOST = 20_000
 NEVER = (PendingReason.NO_MATCHING_FLAVOR.value, PendingReason.EXCEEDS_MAX_QUOTA.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What waits in each cluster queue: how many workloads, and how much of each column."""
-
-    workloads: Mapping[str, int]
-    demand: Mapping[tuple[str, FlavorResource], int]
 
 
 class Sums(NamedTuple):
@@ -44,37 +36,61 @@ class Sums(NamedTuple):
     hopeless: int = 0
 
 
-def waiting_line(snapshot: Snapshot, doors: Doors) -> Line:
-    """Return what waits, by cluster queue. 2 queries."""
-    atlas, demand, workloads = Atlas(snapshot), Counter[Any](), Counter[str]()
-    waiting = waiting_work().order_by()
-    for namespace, door, count in waiting.values_list("namespace", "queue_name").annotate(
-        Count("pk")
-    ):
-        workloads[_queue(namespace, door, doors)] += count
-    for namespace, door, shape, count in _shapes():
-        queue = snapshot.cluster_queues.get(_queue(namespace, door, doors))
-        if queue is not None:
-            (pod_set,) = pod_sets_of((shape,), None, "{}", settings.RESOURCE_TRANSFORMATIONS)[0]
-            for fr, amount in demand_of(atlas, queue, pod_set).items():
-                demand[queue.name, fr] += amount * count
-    return Line(workloads, demand)
+class Waits(NamedTuple):
+    """Equal pods that wait in one queue, of one team: how many pod sets, and their workloads.
 
-
-def heads_of(doors: Doors) -> list[Work]:
-    """Return who may be next in each queue: the first of every line, and who came since.
-
-    Places are those that the last cycle gave; whoever came after it has none yet. 5 queries.
+    A workload is counted with the first of its pod sets.
     """
-    first = waiting_work().filter(Q(position=None) | Q(position__lte=FIRST))
-    uids = list(first.order_by("position", "created_at").values_list("uid", flat=True)[:MOST])
-    works = read_works(doors, uids).workloads if uids else []
-    return [work for work in works if work.admission is None]
+
+    queue: str  # the cluster queue; one that is not there has the name that was asked for
+    team: int | None
+    shape: tuple[Any, ...]
+    pod_sets: int
+    workloads: int
+    gpus: int
+    never: int
+    hopeless: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What waits in each cluster queue: how many workloads, and how much of each column."""
+
+    workloads: Mapping[str, int]
+    demand: Mapping[tuple[str, FlavorResource], int]
+    waits: Sequence[Waits] = ()
+
+    def of_others(self, queue: str, actor: Actor) -> tuple[int, int]:
+        """Return how many workloads of teams that the actor does not see wait, and their GPUs."""
+        theirs = [w for w in self.waits if w.queue == queue and not actor.sees_team(w.team)]
+        return sum(one.workloads for one in theirs), sum(one.gpus for one in theirs)
+
+    def sums(self, actor: Actor) -> Sums:
+        """Return what waits of what the actor sees."""
+        seen = [one for one in self.waits if actor.sees_team(one.team)]
+        hopeless, lost = sum(one.hopeless for one in seen), sum(one.never for one in seen)
+        workloads, gpus = sum(one.workloads for one in seen), sum(one.gpus for one in seen)
+        return Sums(workloads - hopeless, gpus - lost, lost, hopeless)
+
+
+def waiting_line(snapshot: Snapshot, doors: Doors) -> Line:
+    """Return what waits, by cluster queue. 1 query."""
+    atlas, demand, workloads = Atlas(snapshot), Counter[Any](), Counter[str]()
+    waits = _waits(doors)
+    for one in waits:
+        workloads[one.queue] += one.workloads
+        queue = snapshot.cluster_queues.get(one.queue)
+        if queue is not None:
+            rules = settings.RESOURCE_TRANSFORMATIONS
+            (pod_set,) = pod_sets_of((one.shape,), None, "{}", rules)[0]
+            for fr, amount in demand_of(atlas, queue, pod_set).items():
+                demand[queue.name, fr] += amount * one.pod_sets
+    return Line(workloads, demand, waits)
 
 
 def waiting_sums(actor: Actor) -> Sums:
     """Return what waits of what the actor sees. 1 query."""
-    never = Q(pending_reason__in=NEVER) | Q(blockers__tells_of=BlockerCode.IMPOSSIBLE.value)
+    never = _never()
     found = (
         visible(waiting_work(), actor)
         .order_by()
@@ -89,27 +105,36 @@ def waiting_sums(actor: Actor) -> Sums:
     return Sums(found["workloads"] - hopeless, (found["asked"] or 0) - lost, lost, hopeless)
 
 
-def waiting_work() -> QuerySet[Workload]:
-    """Return pending work whose pods do not stand any more."""
-    return Workload.objects.filter(status=Status.PENDING.value).exclude(pk__in=_standing())
+def _never(prefix: str = "") -> Q:
+    """Return which workloads can never start; ``prefix`` leads to them."""
+    reasons, told = {f"{prefix}pending_reason__in": NEVER}, f"{prefix}blockers__tells_of"
+    return Q(**reasons) | Q(**{told: BlockerCode.IMPOSSIBLE.value})
 
 
-def _standing() -> Any:
-    """Return the pending work whose pods still stand, few at any time: the open rows are short."""
-    still = Admission.objects.filter(released_at=None, evicted_at__isnull=False, is_part=False)
-    return still.order_by().values("workload")
-
-
-def _shapes() -> list[tuple[str, str, tuple[Any, ...], int]]:
-    """Return each kind of pods that wait behind a door, and of how many pod sets it is."""
-    texts = texts_of(SHAPE_TEXTS)
+def _waits(doors: Doors) -> list[Waits]:
+    """Return each kind of pods that wait behind a door. Every workload has a first pod set."""
     of = PodSet.objects.filter(workload__status=Status.PENDING.value, workload__archived_at=None)
-    of = of.exclude(workload__in=_standing()).order_by().annotate(**texts)
-    kinds = of.values_list("workload__namespace", "workload__queue_name", *SHAPE, *texts)
-    return [
-        (namespace, door, tuple(shape), count)
-        for namespace, door, *shape, count in kinds.annotate(Count("pk"))
-    ]
+    of = of.exclude(workload__in=still_standing()).order_by()
+    door = ("workload__namespace", "workload__queue_name", "workload__team")
+    first = Q(position=0)
+    lost = first & _never("workload__")
+    kinds = of.values_list(*door, *SHAPE, *SHAPE_TEXTS).annotate(
+        pod_sets=Count("pk"),
+        works=Count("pk", filter=first),
+        asked=Coalesce(Sum("workload__gpus", filter=first), 0),
+        lost=Coalesce(Sum("workload__gpus", filter=lost), 0),
+        hopeless=Count("pk", filter=lost),
+    )
+    return [_waits_of(doors, *row) for row in kinds]
+
+
+def _waits_of(
+    doors: Doors, namespace: str, door: str, team: int | None, *shape_and_sums: Any
+) -> Waits:
+    told, sums = shape_and_sums[:-5], shape_and_sums[-5:]
+    # As values the database groups them faster than as texts.
+    shape = (*told[: len(SHAPE)], *map(as_text, told[len(SHAPE) :]))
+    return Waits(_queue(namespace, door, doors), team, shape, *sums)
 
 
 def _queue(namespace: str, door: str, doors: Doors) -> str:

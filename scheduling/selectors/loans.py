@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, When
 
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, Team
@@ -80,6 +80,15 @@ def loan_rows(actor: Actor, *, open_only: bool = False, **filters: str) -> Query
         open_only: leave out what was returned.
         filters: ``borrower``, ``lender``, ``flavor``; "" does not filter.
     """
+    return (
+        _loans(actor, open_only=open_only, **filters)
+        .select_related("team", "workload", "admission")
+        .annotate(goes_on=Exists(_successors()), goes_on_here=Exists(_successors(same=True)))
+        .order_by("-started_at", "-id")
+    )
+
+
+def _loans(actor: Actor, *, open_only: bool = False, **filters: str) -> QuerySet[UsageInterval]:
     loans = UsageInterval.objects.filter(resource=GPU, holding=Holding.BORROWED.value)
     if not actor.sees_everything:
         own = visible(ClusterQueue.objects.all(), actor).values("name")
@@ -88,12 +97,7 @@ def loan_rows(actor: Actor, *, open_only: bool = False, **filters: str) -> Query
     wanted = {columns[name]: value for name, value in filters.items() if value}
     if open_only:
         loans = loans.filter(ended_at=None)
-    return (
-        loans.filter(**wanted)
-        .select_related("team", "workload", "admission")
-        .annotate(goes_on=Exists(_successors()), goes_on_here=Exists(_successors(same=True)))
-        .order_by("-started_at", "-id")
-    )
+    return loans.filter(**wanted)
 
 
 def _successors(*, same: bool = False) -> QuerySet[UsageInterval]:
@@ -176,11 +180,24 @@ def open_loans(actor: Actor, *, pages: Pages | None = None, **filters: str) -> l
     """Return what is on loan now: a row for each borrowing queue and flavor, largest first.
 
     ``filters`` are those of :func:`loan_rows`: with ``lender``, its part of each loan only. The
-    age is that of the oldest loan of a workload, however often it was split anew. 4 queries.
+    age is that of the oldest loan of a workload, however often it was split anew. 1 query, and
+    those of ``pages``.
     """
-    rows = list(loan_rows(actor, open_only=True, **filters))
-    since, pages = _unbroken_since(rows), pages or Pages(actor)
-    grouped: dict[tuple[str, str], list[UsageInterval]] = {}
+    return _open(_with_past(_loans(actor, open_only=True, **filters)), pages or Pages(actor))
+
+
+def loans_of(actor: Actor, queue: str, pages: Pages) -> tuple[list[OpenLoan], list[OpenLoan]]:
+    """Return what a queue borrows now, and its part of what others borrow. 1 query."""
+    both = _loans(actor, open_only=True).filter(Q(cluster_queue=queue) | Q(lender=queue))
+    rows, since = _with_past(both)
+    borrowed = [row for row in rows if row.cluster_queue == queue]
+    lent = [row for row in rows if row.lender == queue]
+    return _open((borrowed, since), pages), _open((lent, since), pages)
+
+
+def _open(asked: "WithPast", pages: Pages) -> list[OpenLoan]:
+    rows, since = asked
+    grouped: dict[tuple[str, str], list[Any]] = {}
     for row in rows:
         grouped.setdefault((row.cluster_queue, row.flavor), []).append(row)
     found = [
@@ -206,16 +223,34 @@ def _parts(rows: Iterable[UsageInterval], pages: Pages) -> tuple[Part, ...]:
     return tuple(Part(name, gpus, pages.of_lender(name)) for name, gpus in largest)
 
 
-def _unbroken_since(rows: Iterable[UsageInterval]) -> dict[tuple[int, str], datetime]:
-    """Return since when each admission borrows of a flavor without a gap, to now. 1 query."""
+Since = dict[tuple[int, str], datetime]  # by admission and flavor
+WithPast = tuple[list[Any], Since]
+
+
+def _with_past(rows: QuerySet[UsageInterval]) -> "WithPast":
+    """Return open loans, newest first, and since when each admission borrows. 1 query.
+
+    What the same admissions borrowed before is read with them.
+    """
+    wanted = rows.order_by().values("pk")
     history = UsageInterval.objects.filter(
         resource=GPU,
         holding=Holding.BORROWED.value,
-        admission__in={row.admission_id for row in rows},
+        admission__in=rows.order_by().values("admission"),
     )
-    since: dict[tuple[int, str], datetime] = {}
+    asked = Case(When(pk__in=wanted, then=True), default=False)
+    found = list(
+        history.select_related("team").annotate(is_asked=asked).order_by("started_at", "id")
+    )
+    loans = [row for row in reversed(found) if row.is_asked]
+    return loans, _unbroken_since(found)
+
+
+def _unbroken_since(history: Iterable[UsageInterval]) -> Since:
+    """Return since when each admission borrows of a flavor without a gap, to now."""
+    since: Since = {}
     until: dict[tuple[int, str], datetime | None] = {}
-    for row in history.order_by("started_at", "id"):
+    for row in history:
         key = (row.admission_id, row.flavor)
         end = until.get(key, datetime.min.replace(tzinfo=UTC))
         if end is not None and row.started_at > end:

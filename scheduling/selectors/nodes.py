@@ -5,7 +5,10 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from django.db.models import QuerySet
+
 from gpuplatform.common.models import AuditEntry
+from gpuplatform.common.together import instances, read_together, whole
 from queues.access import Actor
 from queues.models import ResourceFlavor, Team, TopologyLevel
 from scheduling.engine.machines import GPU
@@ -197,13 +200,24 @@ class Places:
         return [labels.get(level, "-") for level in levels if level != HOSTNAME]
 
 
-def read_places() -> Places:
-    """Return how nodes map to flavors and domains. 2 queries."""
+def asked_of_places() -> tuple[QuerySet[Any, Any], QuerySet[Any, Any]]:
+    """Return the questions that :func:`places_of` needs the answers of."""
+    rows = TopologyLevel.objects.order_by("topology__name", "position")
+    flavors = whole(ResourceFlavor.objects.order_by("name"))
+    return rows.values_list("topology__name", "node_label"), flavors
+
+
+def places_of(told: Iterable[tuple[Any, ...]], flavors: Sequence[tuple[Any, ...]]) -> Places:
+    """Return how nodes map to flavors and domains."""
     levels: dict[str, list[str]] = {}
-    rows = TopologyLevel.objects.order_by("topology", "position")
-    for name, label in rows.values_list("topology__name", "node_label"):
+    for name, label in told:
         levels.setdefault(name, []).append(label)
-    return Places(list(ResourceFlavor.objects.order_by("name")), levels)
+    return Places(instances(ResourceFlavor, flavors), levels)
+
+
+def read_places() -> Places:
+    """Return how nodes map to flavors and domains. 1 query."""
+    return places_of(*read_together(*asked_of_places()))
 
 
 def node_rows(

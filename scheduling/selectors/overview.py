@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Coalesce
 from django.utils.functional import cached_property
 
-from gpuplatform.common.health import LATE_S, decided_ago
+from gpuplatform.common.health import LATE_S, silence
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
 from scheduling.engine.machines import GPU
@@ -18,8 +18,15 @@ from scheduling.engine.terms import Status
 from scheduling.engine.usage import paired
 from scheduling.models import Cycle, WorkloadEvent
 from scheduling.models import Workload as Workloads
-from scheduling.selectors.history import Borrower, HourlyUse, borrowed_over_time, quota_use
-from scheduling.selectors.line import Sums, waiting_sums
+from scheduling.selectors.history import (
+    Borrower,
+    HourlyUse,
+    borrowed_over_time,
+    last_days,
+    quota_use,
+    use_in,
+)
+from scheduling.selectors.line import Sums
 from scheduling.selectors.loans import OpenLoan, open_loans
 from scheduling.selectors.pages import Pages, Part
 from scheduling.selectors.quotas import Board, load_board
@@ -70,6 +77,7 @@ class Overview:
     now: datetime
     loans: list[OpenLoan]
     use: HourlyUse
+    borrowers: tuple[list[datetime], list[Borrower]]  # borrowed GPUs over time
     decisions: list[WorkloadEvent]
     cycle: Cycle | None
     silence_s: float | None  # since somebody last decided; None: nobody ever has
@@ -123,11 +131,6 @@ class Overview:
             found.append(Starved(queue, row.flavor, row.pending, reclaimable, takers))
         return sorted(found, key=lambda starved: -starved.reclaimable)
 
-    @cached_property
-    def borrowers(self) -> tuple[list[datetime], list[Borrower]]:
-        """Return borrowed GPUs over time."""
-        return borrowed_over_time(self.board.actor, self.now)
-
 
 def gpus_held(snapshot: Snapshot) -> int:
     """Return the GPUs that work holds, and those that pods outside the platform hold."""
@@ -141,18 +144,19 @@ def gpus_held(snapshot: Snapshot) -> int:
 
 def load_overview(actor: Actor, now: datetime) -> Overview:
     """Read the first page in a fixed number of queries."""
-    cycle = Cycle.objects.defer("snapshot", "plan", "memory", "work").first()
     board = load_board(actor)
+    cycle, use = board.cycle, use_in(last_days(now), actor)
     return Overview(
         board=board,
         now=now,
         loans=open_loans(actor, pages=board.pages),
-        use=quota_use(actor, now),
+        use=quota_use(use, now),
+        borrowers=borrowed_over_time(use, now),
         decisions=list(last_decisions(actor)[:SHOWN]),
         longest=longest_wait(actor, board.pages),
-        sums=waiting_sums(actor),
+        sums=board.line.sums(actor),
         cycle=cycle,
-        silence_s=decided_ago(cycle.at if cycle else None),
+        silence_s=silence(cycle.at if cycle else None, board.beat),
     )
 
 

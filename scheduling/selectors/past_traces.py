@@ -19,7 +19,8 @@ from scheduling.models import Admission, Workload
 from scheduling.readers import lasts
 from scheduling.replay.tape import Span, Stay
 from scheduling.replay.trace import Arrival, Trace, trace
-from scheduling.works import RoleRow, pod_sets_of, roles_in, texts_of
+from scheduling.shapes import pod_sets_of
+from scheduling.works import RoleRow, roles_in, texts_of
 
 COLUMNS = (
     *("uid", "namespace", "name", "queue_name", "ceiling_queue", "team__name", "priority"),

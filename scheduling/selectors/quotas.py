@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.utils.functional import cached_property
@@ -16,9 +17,10 @@ from scheduling.engine.snapshot import NOTHING, FlavorResource, Quota, Snapshot,
 from scheduling.engine.tree import Kind
 from scheduling.engine.usage import is_gpu
 from scheduling.engine.view import QuotaRow, quota_rows
+from scheduling.faces import Face
 from scheduling.loader import load
-from scheduling.routes import Doors
-from scheduling.selectors.line import Line, heads_of, waiting_line
+from scheduling.models import Cycle
+from scheduling.selectors.line import Line, waiting_line
 from scheduling.selectors.pages import Pages
 
 QUOTA_COLUMNS = (
@@ -40,6 +42,7 @@ QUOTA_COLUMNS = (
     "pending",
     "available",
 )
+FIRST = 3  # of a line: the first may never fit
 ROW_SCALES = 40  # nominals further apart than this get a scale each
 
 
@@ -87,8 +90,11 @@ class Board:
     queues: Mapping[str, ClusterQueue]
     rows: tuple[QuotaRow, ...]
     local_queues: tuple[LocalQueue, ...] = field(default=())
-    line: Line = field(default=Line({}, {}))
-    doors: Doors | None = None
+    line: Line = field(default=Line({}, {}, ()))
+    heads: list[Workload] = field(default_factory=list)  # who may be next in each queue
+    faces: Mapping[str, Face] = field(default_factory=dict)  # what rows say of who holds something
+    cycle: Cycle | None = None  # the last one, and when somebody last looked
+    beat: datetime | None = None
 
     @cached_property
     def pages(self) -> Pages:
@@ -98,11 +104,6 @@ class Board:
         }
         parents = {name: one.parent for name, one in self.snapshot.cohorts.items()}
         return Pages(self.actor, queues, parents)
-
-    @cached_property
-    def heads(self) -> list[Workload]:
-        """Return who may be next in each queue."""
-        return heads_of(self.doors) if self.doors else []
 
     @cached_property
     def live(self) -> Mapping[str, Live]:
@@ -143,10 +144,15 @@ class Board:
 def load_board(actor: Actor, *, past: bool = False) -> Board:
     """Return the board as the actor may see it, in a fixed number of queries.
 
-    ``past``: also what queues used of late, which whose turn it is rests on.
+    ``past``: also what whose turn it is rests on: what queues used of late, and their first.
     """
-    now = clock.now()
-    held = load(now, waiting=False, past="noted" if past else "none", promised=True)
+    held = load(
+        clock.now(),
+        waiting=False,
+        past="noted" if past else "none",
+        promised=True,
+        first=FIRST if past else 0,
+    )
     snapshot, line = held.snapshot, waiting_line(held.snapshot, held.doors)
     known = held.doors.cluster_queues
     queues = {name: row for name, row in known.items() if actor.sees_team(row.team_id)}
@@ -156,7 +162,18 @@ def load_board(actor: Actor, *, past: bool = False) -> Board:
         for row in quota_rows(snapshot, line.demand)
         if (row.name in queues if row.kind is Kind.QUEUE else actor.sees_everything)
     )
-    return Board(actor, snapshot, queues, rows, tuple(local), line, held.doors)
+    return Board(
+        actor=actor,
+        snapshot=snapshot,
+        queues=queues,
+        rows=rows,
+        local_queues=tuple(local),
+        line=line,
+        heads=held.heads,
+        faces=held.faces,
+        cycle=held.cycle,
+        beat=held.beat,
+    )
 
 
 # ---- bars --------------------------------------------------------------------------------------

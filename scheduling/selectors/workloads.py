@@ -1,6 +1,6 @@
 """Workloads as lists and as one story: state, why it waits, where it stands, what happened."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,7 +11,6 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext, ngettext
 
 from gpuplatform.common import reasons
-from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.quantities import format_quantity
 from queues.access import Actor, visible
 from queues.models import ClusterQueue, LocalQueue
@@ -22,14 +21,13 @@ from scheduling.engine.snapshot import Workload as Known
 from scheduling.engine.terms import PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
-from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
+from scheduling.models import Admission, Workload, WorkloadEvent
 from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
 from scheduling.selectors.life import Life, life_of
-from scheduling.selectors.nodes import read_places
-from scheduling.selectors.pages import Pages
 from scheduling.selectors.reservations import ReservationRow, reservation_of
+from scheduling.selectors.story_facts import StoryFacts, made_room, read_facts
 from scheduling.selectors.waiting import (
     PASSED_BY,
     BlockerLine,
@@ -73,10 +71,12 @@ def workload_rows(actor: Actor) -> QuerySet[Workload]:
 
 def in_cluster_queue(rows: QuerySet[Workload], name: str) -> QuerySet[Workload]:
     """Return the workloads whose queue leads to a cluster queue."""
-    door = LocalQueue.objects.filter(
-        namespace=OuterRef("namespace"), name=OuterRef("queue_name"), cluster_queue=name
-    )
-    return rows.filter(Exists(door) | Q(queue_name=name))
+    doors = LocalQueue.objects.order_by().filter(cluster_queue=name)
+    here = doors.filter(namespace=OuterRef("namespace"), name=OuterRef("queue_name"))
+    # Its own name and those of its doors first: of them there is an index.
+    own = ClusterQueue.objects.order_by().filter(name=name).values("name")
+    named = rows.filter(queue_name__in=doors.values("name").union(own))
+    return named.filter(Exists(here) | Q(queue_name=name))
 
 
 def workload_cells(rows: Iterable[Any]) -> Iterable[dict[str, Any]]:
@@ -197,7 +197,6 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
     """Return one workload with its story; None where the actor may not see it."""
     events = WorkloadEvent.objects.select_related("other__team").defer("other__template")
     held = Admission.objects.filter(is_part=False).order_by("-admitted_at")
-    held = held.prefetch_related("placements")
     door = LocalQueue.objects.filter(namespace=OuterRef("namespace"), name=OuterRef("queue_name"))
     workload: Any = (
         visible(Workload.objects.all(), actor)
@@ -205,7 +204,6 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
         .annotate(cluster_queue=Coalesce(Subquery(door.values("cluster_queue")[:1]), "queue_name"))
         .prefetch_related(
             "pod_sets",
-            "checks",
             Prefetch("events", events.order_by("-at", "-id")),
             Prefetch("admissions", held, to_attr="stays"),
         )
@@ -215,29 +213,32 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
     if workload is None:
         return None
     admission = next((a for a in workload.stays if _matters(workload, a)), None)
-    discretion = Discretion(actor)
+    facts = read_facts(workload, admission, actor)
+    discretion = Discretion(actor, facts.pages)
     queue = admission.cluster_queue if admission else workload.cluster_queue
     return Story(
         workload=workload,
         cluster_queue=queue,
-        has_queue_page=visible(ClusterQueue.objects.filter(name=queue), actor).exists(),
+        has_queue_page=queue in facts.pages.queues,
         blockers=blocker_lines(workload, discretion),
         ahead=_ahead(workload),
         admission=admission,
-        slots=_slots(admission.placements.all()) if admission else [],
-        events=_story_lines(workload, actor),
-        evicted_for_it=_evicted_for(workload, discretion.pages),
-        growth=_growth(workload, admission, discretion),
+        slots=_slots(facts) if admission else [],
+        events=_story_lines(workload, actor, facts.cancelled_by),
+        evicted_for_it=_evicted_for(workload, facts),
+        growth=_growth(workload, admission, facts, discretion),
         reservation=reservation_of(workload, actor),
-        life=life_of(workload, admission, actor),
+        life=life_of(workload, admission, actor, facts),
     )
 
 
-def _growth(workload: Any, admission: Admission | None, discretion: Discretion) -> Growth | None:
+def _growth(
+    workload: Any, admission: Admission | None, facts: StoryFacts, discretion: Discretion
+) -> Growth | None:
     """Return how many pods stand of how many; None where all do, or nothing is held."""
     if admission is None or workload.status not in (Status.ADMITTED, Status.RUNNING):
         return None
-    pods = sum(placement.count for placement in admission.placements.all())
+    pods = sum(placement.count for placement in facts.placements)
     wanted = sum(pod_set.wanted or pod_set.count for pod_set in workload.pod_sets.all())
     if pods >= wanted or not (workload.growth or _starts_with_fewer(workload)):
         return None
@@ -265,18 +266,12 @@ def _matters(workload: Workload, admission: Admission) -> bool:
     return workload.status == Status.FINISHED or admission.released_at is None
 
 
-def _story_lines(workload: Any, actor: Actor) -> list[EventLine]:
+def _story_lines(workload: Any, actor: Actor, cancelled_by: Sequence[str]) -> list[EventLine]:
     """Return what happened in words; a cancellation names who asked for it."""
-    entry = AuditEntry.objects.filter(
-        action="workload.cancelled",
-        subject_kind="Workload",
-        subject=f"{workload.namespace}/{workload.name}",
-        at__gte=workload.created_at,
-    ).first()
     lines = [event_line(event, actor) for event in workload.events.all()]
-    if entry is None:
+    if not cancelled_by:
         return lines
-    by = gettext("By %(name)s.") % {"name": entry.actor_name}
+    by = gettext("By %(name)s.") % {"name": cancelled_by[0]}
     return [
         line._replace(detail=f"{by} {line.detail}".strip())
         if line.event.kind == "cancelled"
@@ -285,7 +280,7 @@ def _story_lines(workload: Any, actor: Actor) -> list[EventLine]:
     ]
 
 
-def _evicted_for(workload: Any, pages: Pages) -> str:
+def _evicted_for(workload: Any, facts: StoryFacts) -> str:
     """Say how much was evicted for this workload, and from which queues that the reader sees."""
     events = workload.events.all()
     if moving := {event.other_id for event in events if event.kind == "consolidating"}:
@@ -296,23 +291,19 @@ def _evicted_for(workload: Any, pages: Pages) -> str:
         )
         return words % {"n": len(moving)}
     making = [event for event in events if event.kind == "preempting"]
-    made_room = [event for event in making if not event.facts.get("taken")]
+    whole = made_room(workload)
     taken = sum(event.facts.get("taken", 0) for event in making)
-    if taken and not made_room:
+    if taken and not whole:
         words = ngettext(
             "%(n)d pod was taken from a running gang for it",
             "%(n)d pods were taken from running gangs for it",
             taken,
         )
         return words % {"n": taken}
-    victims = {event.other_id for event in made_room}
-    stays = Admission.objects.filter(
-        workload__in=victims, evicted_at__in={event.at for event in made_room}
-    )
-    names = sorted(set(stays.values_list("cluster_queue", flat=True)))
-    if not made_room:
+    if not whole:
         return ""
-    own = any(event.reason == PreemptionReason.IN_CLUSTER_QUEUE for event in made_room)
+    victims, names = {event.other_id for event in whole}, sorted(set(facts.emptied))
+    own = any(event.reason == PreemptionReason.IN_CLUSTER_QUEUE for event in whole)
     count, n = len(victims), {"n": len(victims)}
     what = (
         ngettext("%(n)d workload was evicted for it", "%(n)d workloads were evicted for it", count)
@@ -321,7 +312,7 @@ def _evicted_for(workload: Any, pages: Pages) -> str:
             "%(n)d borrower was evicted for it", "%(n)d borrowers were evicted for it", count
         )
     ) % n
-    seen = [name for name in names if pages.of_queue(name)]
+    seen = [name for name in names if facts.pages.of_queue(name)]
     told = [*seen, *([gettext("other teams")] if len(seen) < len(names) else [])]
     return f"{what}: {', '.join(told)}" if told else what
 
@@ -338,11 +329,10 @@ def _ahead(workload: Any) -> Ahead | None:
     return Ahead(workload.position - 1, gpus)
 
 
-def _slots(placements: Iterable[Placement]) -> list[Slot]:
-    placed = sorted(placements, key=lambda p: (p.pod_set, p.node))
-    places = read_places()
-    nodes = Node.objects.filter(name__in=[p.node for p in placed]).values_list("name", "labels")
-    domains = {name: " / ".join(places.domains_of(labels)) for name, labels in nodes}
+def _slots(facts: StoryFacts) -> list[Slot]:
+    placed = sorted(facts.placements, key=lambda p: (p.pod_set, p.node))
+    known = facts.labels.items()
+    domains = {name: " / ".join(facts.places.domains_of(labels)) for name, labels in known}
     return [
         Slot(
             p.node,

@@ -125,7 +125,7 @@ def test_turns_by_the_first_of_each_line_are_those_of_everybody_who_waits(shared
         world.work("ia", f"w{number}", gpus=4, priority=number % 3)
         world.work("datos", f"w{number}", gpus=2, priority=number % 2)
     decide()
-    board, whole = load_board(actor_for(ada)), load_snapshot(clock.now())
+    board, whole = load_board(actor_for(ada), past=True), load_snapshot(clock.now())
     everybody = [work for work in whole.workloads if work.admission is None]
     few = View(board.snapshot, lambda: board.heads, board.line.workloads)
     all_of_them = View(whole, lambda: everybody, board.line.workloads)

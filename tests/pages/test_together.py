@@ -8,12 +8,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from gpuplatform.common import clock
+from gpuplatform.common.together import instances, read_together, whole
 from queues import models as promises
 from queues.access import actor_for
 from scheduling import models as rows
 from scheduling.loader import load_snapshot
 from scheduling.selectors.quotas import load_board
-from scheduling.together import instances, read_together, whole
 from tests.scheduling.loop import world
 
 pytestmark = pytest.mark.django_db

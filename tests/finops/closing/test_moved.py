@@ -9,7 +9,7 @@ import time_machine
 from finops import billing
 from finops.allocation.facts import Period, instant
 from finops.closing.late import book_late_data
-from finops.mapping_facts import mapped
+from finops.mapping_facts import mapped, read_mappings
 from finops.models import BillingPeriod, BillLine
 from finops.selectors.summary import month_summary
 from finops.staleness import stale_periods
@@ -40,7 +40,8 @@ def promises_of_june():
 
 
 def owners(value, *, start=rows.JUNE, end=rows.JULY):
-    found = mapped(Period(instant(start), instant(end)), "", ["datos", "ia"]).owners
+    window = Period(instant(start), instant(end))
+    found = mapped(window, "", read_mappings(window)).owners
     said = [one for one in found if one.value == value and one.kind != "label"]
     return [(one.team, one.start, one.end) for one in said]
 

@@ -6,7 +6,7 @@ columns again here; the values are equal to those of a ``values_list``.
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import reduce
 from typing import Any, TypeVar
@@ -98,6 +98,7 @@ def _decode(field: Any) -> Decode | None:
     known: tuple[tuple[Any, Decode], ...] = (
         (models.JSONField, json.loads),
         (models.DateTimeField, _instant),
+        (models.DateField, date.fromisoformat),
         (models.UUIDField, UUID),
         (models.BooleanField, bool),
         (models.FloatField, float),
