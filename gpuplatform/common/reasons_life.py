@@ -20,6 +20,16 @@ RESTS: dict[str, Reason] = {
         _("It is looked at again then, without anybody's help."),
         _("It was sent back and rests before it is tried again."),
     ),
+    "ADMISSION_CHECK": Reason(
+        INFO,
+        _("The check {where} has not agreed yet; quota and nodes are kept for it."),
+        _("It starts as soon as all its checks have agreed."),
+    ),
+    "ADMISSION_CHECK:Manual": Reason(
+        INFO,
+        _("The check {where} has not agreed yet; quota and nodes are kept for it."),
+        _("A platform admin answers it on the workload's page."),
+    ),
     "BUDGET_BLOCK": Reason(
         WARNING,
         _("A hard budget of its team is gone; its next window begins at {until}."),

@@ -69,6 +69,7 @@ class BlockerCode(StrEnum):
     GATED = "GATED"
     BACKING_OFF = "BACKING_OFF"
     BUDGET_BLOCK = "BUDGET_BLOCK"
+    ADMISSION_CHECK = "ADMISSION_CHECK"  # quota and nodes are kept for it
 
 
 class EvictionReason(StrEnum):

@@ -7,13 +7,15 @@ for the reader is told as "other teams". Pages, REST and files all read blockers
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
+from uuid import UUID
 
 from django.utils.translation import gettext
 
 from queues.access import Actor, visible
 from queues.models import ClusterQueue
-from scheduling.engine.terms import Status
-from scheduling.models import Workload
+from scheduling.checks import MANUAL
+from scheduling.engine.terms import BlockerCode, CheckVerdict, PendingReason, Status
+from scheduling.models import AdmissionCheck, CheckState, Workload
 from scheduling.selectors.pages import Pages
 
 QUEUE_FACTS = ("holders",)  # "cq-a: 64, cq-b: 96"
@@ -24,14 +26,19 @@ Blocker = Mapping[str, Any]
 
 
 class Discretion:
-    """One reader's view of blockers: two queries at most, none where nobody is named."""
+    """One reader's view of blockers: four queries at most, none where nobody is named."""
 
     def __init__(self, actor: Actor | None, pages: Pages | None = None) -> None:
         self._actor = actor or Actor(None)
         self._pages = pages
 
     def blockers(self, workload: Workload) -> list[dict[str, Any]]:
-        """Return why the workload waits, foreign names left out."""
+        """Return why the workload waits, foreign names left out.
+
+        Once quota is kept for it no cycle judges it: what it waits for are its checks.
+        """
+        if workload.pending_reason == PendingReason.UNSATISFIED_CHECKS:
+            return [self._asked(name) for name in self._unanswered.get(workload.pk, ())]
         return [self._blocker(blocker) for blocker in workload.blockers]
 
     def _blocker(self, blocker: Blocker) -> dict[str, Any]:
@@ -48,6 +55,27 @@ class Discretion:
             if facts.get(name) and facts[name] not in self._queues:
                 facts[name] = gettext("another team")
         return {**blocker, "facts": facts}
+
+    def _asked(self, check: str) -> dict[str, Any]:
+        facts = {"cause": "Manual"} if check in self._manual else {}
+        return {"code": BlockerCode.ADMISSION_CHECK.value, "where": check, "facts": facts}
+
+    @cached_property
+    def _unanswered(self) -> dict[UUID, list[str]]:
+        """Return the checks that have not agreed, by workload that waits for them."""
+        rows = CheckState.objects.filter(
+            workload__pending_reason=PendingReason.UNSATISFIED_CHECKS.value,
+            state=CheckVerdict.PENDING.value,
+        )
+        found: dict[UUID, list[str]] = {}
+        for workload, name in rows.values_list("workload_id", "check_name"):
+            found.setdefault(workload, []).append(name)
+        return found
+
+    @cached_property
+    def _manual(self) -> frozenset[str]:
+        rows = AdmissionCheck.objects.filter(kind=MANUAL)
+        return frozenset(rows.values_list("name", flat=True))
 
     @cached_property
     def pages(self) -> Pages:

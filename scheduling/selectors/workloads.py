@@ -19,7 +19,7 @@ from scheduling.engine.machines import GPU
 from scheduling.engine.partial import smallest
 from scheduling.engine.snapshot import PodSet
 from scheduling.engine.snapshot import Workload as Known
-from scheduling.engine.terms import BlockerCode, PreemptionReason, Status
+from scheduling.engine.terms import BlockerCode, PendingReason, PreemptionReason, Status
 from scheduling.loader import roles_of
 from scheduling.minima import has_minima, with_minima
 from scheduling.models import Admission, Node, Placement, Workload, WorkloadEvent
@@ -32,6 +32,12 @@ from scheduling.selectors.pages import Pages
 from scheduling.selectors.reservations import ReservationRow, reservation_of
 from scheduling.selectors.waiting import BlockerLine, blocker_lines, deciding, is_impossible
 
+NOT_TRIED = frozenset(  # no cycle looks at these: somebody, or a time, comes first
+    {
+        *(PendingReason.ADMISSION_GATED, PendingReason.BACKING_OFF, PendingReason.ON_HOLD),
+        PendingReason.UNSATISFIED_CHECKS,
+    }
+)
 WORKLOAD_COLUMNS = (
     "uid",
     "namespace",
@@ -162,9 +168,10 @@ class Story:
         return deciding(self.workload, self.blockers)
 
     @property
-    def waits_in_line(self) -> bool:
-        """Return whether it is looked at only once those ahead of it have started."""
-        return any(line.code == BlockerCode.BEHIND_IN_QUEUE for line in self.blockers)
+    def is_tried(self) -> bool:
+        """Return whether every cycle looks at it: not in a strict line, and not at rest."""
+        in_line = any(line.code == BlockerCode.BEHIND_IN_QUEUE for line in self.blockers)
+        return not in_line and self.workload.pending_reason not in NOT_TRIED
 
     @property
     def is_impossible(self) -> bool:

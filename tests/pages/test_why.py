@@ -56,6 +56,14 @@ def test_who_stands_in_a_strict_line_is_not_said_to_be_looked_at_in_every_cycle(
     assert "Looked at again in every cycle" in story(signed_in(ada), platform.later)
 
 
+@pytest.mark.parametrize(
+    "reason", ["BackingOff", "AdmissionGated", "UnsatisfiedAdmissionChecks", "OnHold"]
+)
+def test_who_rests_is_not_said_to_be_looked_at_in_every_cycle(platform, ada, signed_in, reason):
+    Workload.objects.filter(pk=platform.later.pk).update(pending_reason=reason)
+    assert "Looked at again in every cycle" not in story(signed_in(ada), platform.later)
+
+
 def test_a_gang_without_room_names_the_flavor_where_there_is_one():
     numbers = {**BLOCKED, "available": 0}
     told = reasons.sentence("GANG_NO_FIT", numbers)

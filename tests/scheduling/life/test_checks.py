@@ -15,6 +15,8 @@ from scheduling.engine.terms import CheckVerdict, Status
 from scheduling.models import AdmissionCheck, Cycle
 from scheduling.reconciler import reconcile
 from scheduling.scaling import change_workload
+from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.waiting import blocker_lines
 from scheduling.services import cancel_workload
 from scheduling.specs import PodSetChange, WorkloadChange
 from scheduling.switching import answer_check
@@ -65,6 +67,26 @@ def test_work_of_other_queues_is_not_asked():
     asks = work("ia", "asks")
     settle()
     assert last(asks).is_reserved
+
+
+def told(workload: Any) -> list[tuple[str, str]]:
+    lines = blocker_lines(workload, Discretion(None))
+    return [(line.sentence.partition(";")[0], line.next_step) for line in lines]
+
+
+def test_who_waits_for_answers_is_told_of_which_and_who_gives_them():
+    AdmissionCheck.objects.create(name="budget", kind="elsewhere", queues=["cq-datos"])
+    asks = work("datos", "asks", gpus=3)
+    settle()
+    asks.refresh_from_db()
+    manual = "A platform admin answers it on the workload's page."
+    by_itself = "It starts as soon as all its checks have agreed."
+    assert told(asks) == [
+        ("The check approval has not agreed yet", manual),
+        ("The check budget has not agreed yet", by_itself),
+    ]
+    say(asks, CheckVerdict.READY)
+    assert told(asks) == [("The check budget has not agreed yet", by_itself)]
 
 
 def test_waiting_for_an_answer_writes_nothing():
