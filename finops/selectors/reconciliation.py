@@ -307,7 +307,7 @@ def _rates(period: BillingPeriod, namespaces: Collection[str]) -> dict[str, Deci
     held = rows_inside(UsageInterval.objects.order_by(), window_of(period))
     for row in held.filter(namespace__in=namespaces):
         first, last = max(row.started_at, period.starts_at), min(row.ended_at or until, until)
-        for price in prices.get(row.flavor) or prices.get(EVERY_FLAVOR, ()):
+        for price in prices.get(row.flavor) or prices.get(EVERY_FLAVOR, []):
             part = row.amount * _hours(
                 max(first, price.valid_from), min(last, price.valid_to or last)
             )
