@@ -70,8 +70,13 @@ def quota_blockers(
     own = _short(BlockerCode.QUOTA_NOMINAL, fr, needed, nominal - used, queue.name, facts)
     if ledger.nodes[queue].parent is None:
         return [own]
-    limit = _limit_blocker(ledger, books.now.ledger, queue, fr, needed)
-    return [own, limit or _cohort_blocker(books, ledger, queue, fr, needed, kept)]
+    found = [own]
+    if limit := _limit_blocker(ledger, books.now.ledger, queue, fr, needed):
+        found.append(limit)
+    # What the limit would allow is not there while the lenders use their own.
+    if limit is None or max(0, ledger.available(queue, fr)) < (limit.available or 0):
+        found.append(_cohort_blocker(books, ledger, queue, fr, needed, kept))
+    return found
 
 
 def _kept(amount: int) -> Facts:

@@ -128,6 +128,18 @@ def test_a_borrowing_limit_further_up_is_named() -> None:
     assert blockers == [(Code.QUOTA_NOMINAL, 2, 0), (Code.BORROW_LIMIT, 2, 1)]
 
 
+def test_a_limit_stands_beside_lenders_that_would_not_give_that_much() -> None:
+    """It asks for 4: with a loan of 2 it may hold 3 more, but the lender uses 3 of its 4."""
+    made = world().nodes(3).queue("a", 2, borrow=2).queue("lender", 4)
+    made.running("r", "lender", gpus=3, on=NODE)
+    made.running("s", "a", gpus=1, on={"h100-node-02": 1}).pending("p", "a", pods(4, 1))
+    assert why(made)[1][:3] == [
+        (Code.QUOTA_NOMINAL, 4, 1),
+        (Code.BORROW_LIMIT, 4, 3),
+        (Code.LENDER_BUSY, 4, 2),
+    ]
+
+
 def test_a_busy_lender_is_named_with_its_use() -> None:
     made = world().nodes(1).queue("cq", 1).queue("lender", 3)
     made.running("r", "lender", gpus=3, on=NODE).pending("p", "cq", gpus=2)
