@@ -131,13 +131,13 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "NOMINAL_FIRST": Reason(
         INFO,
-        _("{rival} goes first in {where}: what it asks for is its own quota; {own} would borrow."),
+        _("In {where} {rival} goes first: it asks for its own quota, and {own} would borrow."),
         _("It fits once more comes free in {where} than the owners want back."),
     ),
     "LARGER_SHARE": Reason(
         INFO,
         _(
-            "{rival} goes first in {where}: with what it asks for it borrows {their_share} % of"
+            "In {where} {rival} goes first: with what it asks for it borrows {their_share} % of"
             " what there is, by weight; {own} would borrow {our_share} %."
         ),
         _("Its turn comes when {own} borrows less than the others in {where}, by weight."),
@@ -145,8 +145,29 @@ BLOCKERS: dict[str, Reason] = {
     "USED_MORE": Reason(
         INFO,
         _(
-            "{rival} goes first in {where}: of late it has used {their_hours} GPU-hours with"
+            "In {where} {rival} goes first: of late it has used {their_hours} GPU-hours with"
             " {their_gpus} promised; {own} has used {our_hours} with {our_gpus} promised."
+        ),
+        _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
+    ),
+    "NOMINAL_FIRST:Started": Reason(
+        INFO,
+        _("In {where} {rival} went first: it asked for its own quota, and {own} would borrow."),
+        _("It fits once more comes free in {where} than the owners want back."),
+    ),
+    "LARGER_SHARE:Started": Reason(
+        INFO,
+        _(
+            "In {where} {rival} went first: with what it asked for it borrows {their_share} % of"
+            " what there is, by weight; {own} would borrow {our_share} %."
+        ),
+        _("Its turn comes when {own} borrows less than the others in {where}, by weight."),
+    ),
+    "USED_MORE:Started": Reason(
+        INFO,
+        _(
+            "In {where} {rival} went first: of late it had used {their_hours} GPU-hours with"
+            " {their_gpus} promised; {own} had used {our_hours} with {our_gpus} promised."
         ),
         _("Past use fades: its turn comes when {own} has used less than {rival}, by promise."),
     ),
@@ -163,10 +184,10 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "TOPOLOGY_NO_DOMAIN": Reason(
         WARNING,
-        _("The gang needs {needed} together in one {where}; the roomiest has {available}."),
+        _("The gang needs {needed} together in one {where}; the roomiest can take {available}."),
         _(
-            "It fits once {missing} more come free in one {where}; as preferred, instead of"
-            " required, it may stand in several."
+            "It fits once one {where} has room for all of its {pods} pods, not for {fits}; as"
+            " preferred, instead of required, it may stand in several."
         ),
     ),
     "TOPOLOGY_NO_DOMAIN:Slices": Reason(
@@ -182,8 +203,8 @@ BLOCKERS: dict[str, Reason] = {
     ),
     "TOPOLOGY_NO_DOMAIN:Group": Reason(
         WARNING,
-        _("{group} need {needed} together in one {where}; the roomiest has {available}."),
-        _("It fits once {missing} more come free in one {where}."),
+        _("{group} need {needed} together in one {where}; the roomiest can take {available}."),
+        _("It fits once one {where} has room for all of their {pods} pods, not for {fits}."),
     ),
     "FRAGMENTED": Reason(
         WARNING,

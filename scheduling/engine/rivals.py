@@ -4,7 +4,7 @@ Told from the state as a cycle left it, and from whom that cycle started. Somebo
 goes first needs no explanation; somebody less urgent does.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from scheduling.engine.entries import never
@@ -18,6 +18,8 @@ from scheduling.engine.state import State
 from scheduling.engine.terms import BlockerCode, Fairness
 from scheduling.engine.tournament import Contender, Footing, Tournament, Usage
 from scheduling.engine.tree import Kind, QuotaKey
+
+STARTED = "Started"  # the rival runs by now: it went first, and nobody goes first any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +60,12 @@ class Rivals:
         mine = Rival(workload, queue, self._asks(workload))
         before = [one for one in self._started.get(root, ()) if self._overtook(one, mine)]
         if before and self._fits_without(before, workload):
-            yield self._told(before[-1], mine)
+            yield self._told(before[-1], mine, {"cause": STARTED})
             return
         following = self._whose_turn(root)
         shared = following is not None and following.usage.keys() & mine.usage.keys()
         if following is not None and shared and self._overtook(following, mine):
-            yield self._told(following, mine)
+            yield self._told(following, mine, {})
 
     def _asks(self, workload: Workload) -> Usage:
         return least_borrowing(self._state.books, self._state.assigner, workload).usage
@@ -118,12 +120,13 @@ class Rivals:
         key = next((key for key in state.walk(queue.name) if not state.favoured(key)), None)
         return None if key is None else state.workloads[key]
 
-    def _told(self, rival: Rival, mine: Rival) -> Blocker:
+    def _told(self, rival: Rival, mine: Rival, cause: Mapping[str, str]) -> Blocker:
         """Return the blocker: who goes first, and how both parts of the tree stand."""
         ours, theirs = sides(self._ledger, mine.queue, rival.queue)
         their_footing, our_footing = self._footings(rival, mine)
         parent = self._ledger.nodes[ours].parent
         facts: dict[str, str | int] = {
+            **cause,
             "first": rival.workload.key,
             "rival": theirs.name,
             "own": ours.name,

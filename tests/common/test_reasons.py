@@ -135,7 +135,7 @@ def test_hours_and_promises_are_written_the_way_people_say_them():
         "their_hours": "1234.5", "their_gpus": 1, "our_hours": "2345.0", "our_gpus": 16,
     }  # fmt: skip
     assert reasons.sentence("USED_MORE", numbers) == (
-        "cq-a goes first in llm: of late it has used 1,234.5 GPU-hours with 1 GPU promised;"
+        "In llm cq-a goes first: of late it has used 1,234.5 GPU-hours with 1 GPU promised;"
         " cq-b has used 2,345.0 with 16 GPUs promised."
     )
 

@@ -39,6 +39,7 @@ def test_who_started_in_its_place_and_what_both_have_used(fairness, codes) -> No
     for blocker in found:
         assert blocker.where == "llm"
         assert blocker.facts == {
+            "cause": "Started",  # it runs from now on: nobody goes first any more
             "first": "ia",
             "rival": "cq-ia",
             "own": "cq-datos",
@@ -48,13 +49,14 @@ def test_who_started_in_its_place_and_what_both_have_used(fairness, codes) -> No
             "our_gpus": 0,
         }
         words = reasons.sentence(blocker.code, {**blocker.facts, "where": blocker.where})
-        assert "10.1 GPU-hours" in words
+        assert "In llm cq-ia went first: of late it had used 10.1 GPU-hours" in words
 
 
 def test_whose_turn_is_next_while_everybody_waits() -> None:
     made = wanted(pool(HISTORY).running("old", "cq-ia", on=NODE)).used(cq_datos=40.0, cq_ia=10.0)
     snapshot = made.build()
-    assert [b.facts["first"] for b in told(snapshot, "datos")] == ["ia"]
+    (blocker,) = told(snapshot, "datos")
+    assert (blocker.facts["first"], blocker.facts.get("cause")) == ("ia", None)
     assert told(snapshot, "ia") == []
 
 
@@ -72,7 +74,7 @@ def test_who_asks_for_its_own_goes_first_whatever_the_shares() -> None:
     made.queue("cq-datos").queue("cq-ia", 1, fair_weight=0.0).running("x", "cq-datos", on=NODE)
     (blocker,) = told(wanted(made).build(), "datos")
     assert blocker.code is BlockerCode.NOMINAL_FIRST
-    assert "cq-ia goes first in llm" in reasons.sentence(
+    assert "In llm cq-ia went first" in reasons.sentence(
         blocker.code, {**blocker.facts, "where": "llm"}
     )
 

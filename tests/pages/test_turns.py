@@ -178,13 +178,13 @@ def test_who_loses_a_turn_is_told_to_whom_and_teams_no_foreign_names(
     assert waits.status == "pending"
     admin = words(signed_in(ada).get(reverse("workload", args=[waits.uid])))
     assert (
-        "cq-ia goes first in llm: of late it has used 0.2 GPU-hours with 2 GPUs promised" in admin
+        "In llm cq-ia went first: of late it had used 0.2 GPU-hours with 2 GPUs promised" in admin
     )
-    assert "cq-datos has used 7.9 with 2 GPUs promised" in admin
+    assert "cq-datos had used 7.9 with 2 GPUs promised" in admin
     headers = {"Authorization": token_of(lea)}
     answer = Client().get(f"/api/v1/workloads/{waits.uid}/", headers=headers).json()
     told = next(b for b in answer["blockers"] if b["code"] == "USED_MORE")
-    assert "another team goes first in llm" in told["sentence"]
+    assert "In llm another team went first" in told["sentence"]
     first = Workload.objects.get(name="ia-next")
     assert "cq-ia" not in str(answer["blockers"])
     assert str(first.uid) not in str(answer["blockers"])

@@ -29,7 +29,7 @@ BLOCKED = {"resource": world.GPU, "needed": 4, "available": 1, "where": "h100-sx
         ("COHORT_EXHAUSTED", {}, "once 3 GPUs more come free in h100-sxm"),
         ("LENDER_BUSY", {}, "once 3 GPUs more come free in h100-sxm"),
         ("GANG_NO_FIT", {}, "once 3 GPUs more come free at the same time"),
-        ("TOPOLOGY_NO_DOMAIN", {}, "once 3 GPUs more come free in one h100-sxm"),
+        ("TOPOLOGY_NO_DOMAIN", {"fits": 1, "pods": 2}, "room for all of its 2 pods, not for 1"),
         ("FRAGMENTED", {"fits": 1, "pods": 4}, "room for 1 of its 4 pods"),
         ("BEHIND_IN_QUEUE", {"ahead": 2}, "strictly in order"),
     ],
