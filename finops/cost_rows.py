@@ -44,8 +44,8 @@ def group_rows(view: CostByGroup) -> Iterator[dict[str, Any]]:
     hours = rest.gpu_hours or rest.idle_gpu_hours
     if rest.amount or hours or rest.tokens or not view.found.groups:
         yield _row(view, "remainder", _("without one"), rest)
-    if view.found.overlap:
-        overlap = Group("", view.found.overlap)
+    overlap = view.found.overlap
+    if overlap.amount or overlap.gpu_hours or overlap.idle_gpu_hours or overlap.tokens:
         yield _row(view, "overlap", _("counted more than once above"), overlap)
 
 

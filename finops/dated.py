@@ -1,12 +1,15 @@
 """Bringing several dated rows into force at once: all or none, under one guard, each its problems.
 
-Prices and mappings are such rows: one follows another, none is ever edited.
+Prices, mappings and shared costs are such rows: one follows another, none is ever edited. One that
+has not begun was used by nothing, so it can be taken back.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from datetime import datetime
+from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from finops.outdating import hold_guard
 from gpuplatform.common.problems import Problem, Rejected
@@ -44,6 +47,22 @@ def all_or_none(
             return _each(wanted, ready(), name)
     except IntegrityError as error:
         raise Rejected([clash]) from error
+
+
+def is_taken_back(row: Any, ends_at: datetime | None, now: datetime) -> bool:
+    """Return whether to end ``row`` at once (``ends_at`` None) means that it never begins."""
+    return ends_at is None and row.valid_from > now
+
+
+def take_back(row: Any, alike: QuerySet[Any]) -> None:
+    """Delete a row that has not begun; of ``alike`` the one that it was to follow goes on.
+
+    ``row`` says from then on that it ends where it begins.
+    """
+    until, pk = row.valid_to, row.pk
+    row.delete()
+    alike.filter(valid_to=row.valid_from).update(valid_to=until)
+    row.pk, row.valid_to = pk, row.valid_from
 
 
 def _each(wanted: list[Spec], set_one: SetOne[Spec, Row], name: str) -> list[Row]:

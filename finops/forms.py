@@ -1,5 +1,6 @@
 """Forms of money: a price, what a node costs, who pays for idle GPUs."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ from finops.models.bills import IdlePolicy
 from finops.models.prices import PriceUnit
 from finops.selectors.prices import flavor_names
 from finops.specs import EVERY_FLAVOR, PriceSpec
+from gpuplatform.common import clock
 from gpuplatform.common.days import InstantField
 from gpuplatform.common.decimals import AmountField, WholeField
 
@@ -81,7 +83,7 @@ class PriceForm(forms.Form):
 
 
 class PriceEndForm(forms.Form):
-    """When a price in force ends, without another that follows it."""
+    """When a price, mapping or shared cost ends, without another that follows it."""
 
     valid_to = InstantField(
         label=_("Ends at, UTC"), required=False, help_text=_("Empty ends it now.")
@@ -89,6 +91,12 @@ class PriceEndForm(forms.Form):
     reason = forms.CharField(
         label=_("Reason"), max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 2})
     )
+
+    def __init__(self, *args: Any, begins_at: datetime, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if begins_at > clock.now():
+            words = _("Empty takes it back: it has not begun, and what was before it goes on.")
+            self.fields["valid_to"].help_text = words
 
 
 class NodeCostForm(forms.Form):

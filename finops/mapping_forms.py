@@ -110,17 +110,6 @@ class MappingForm(forms.Form):
         )
 
 
-class MappingEndForm(forms.Form):
-    """When a mapping in force ends, without another that follows it."""
-
-    valid_to = InstantField(
-        label=_("Ends at, UTC"), required=False, help_text=_("Empty ends it now.")
-    )
-    reason = forms.CharField(
-        label=_("Reason"), max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 2})
-    )
-
-
 class AssignForm(forms.Form):
     """One click: whose an unmatched thing is."""
 

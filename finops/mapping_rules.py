@@ -157,8 +157,8 @@ def _check_overlap(
         if row is followed or not (begins_before_our_end and ends_after_our_start):
             continue
         words = _(
-            "It is assigned already, to {whom} from {start} until {end}; "
-            "a mapping is never edited, let the new one start later."
+            "It is assigned already, to {whom} from {start} until {end}; a mapping is never"
+            " edited: let the new one start later, or take back that one if it has not begun."
         ).format(
             whom=row.team or row.mode or row.namespace,
             start=_day(row.valid_from),

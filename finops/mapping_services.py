@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops import mapping_rules
-from finops.dated import SetOne, all_or_none
+from finops.dated import SetOne, all_or_none, is_taken_back, take_back
 from finops.models import Mapping
 from finops.outdating import closed_until, hold_guard, outdate_drafts
 from finops.sources.rows import natural_key
@@ -58,21 +58,27 @@ def end_mapping(
 ) -> Mapping:
     """Let a mapping end at ``ends_at``, by default now, without another that follows it.
 
+    One that has not begun is taken back by default: the one before it goes on.
+
     Raises:
         Rejected: it ends sooner already, or would end before it began or in a closed month.
     """
     with transaction.atomic():
         hold_guard(GUARD)
         row = Mapping.objects.select_related("team").get(pk=pk)
-        ends_at = ends_at or clock.now()
-        problems = mapping_rules.check_mapping_end(row, ends_at, closed_until())
-        if problems:
-            raise Rejected(problems)
+        now = clock.now()
         before, outdated_until = describe_mapping(row), row.valid_to
-        row.valid_to = ends_at
-        row.save(update_fields=["valid_to"])
-        _record("cost_mapping.ended", row, before, actor, reason)
-        outdate_drafts(ends_at, outdated_until)
+        if is_taken_back(row, ends_at, now):
+            take_back(row, Mapping.objects.filter(identity=row.identity))
+            action = "cost_mapping.taken_back"
+        else:
+            problems = mapping_rules.check_mapping_end(row, ends_at or now, closed_until())
+            if problems:
+                raise Rejected(problems)
+            row.valid_to, action = ends_at or now, "cost_mapping.ended"
+            row.save(update_fields=["valid_to"])
+        _record(action, row, before, actor, reason)
+        outdate_drafts(row.valid_to or now, outdated_until)
     return row
 
 

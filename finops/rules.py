@@ -154,8 +154,8 @@ def _check_overlap(spec: PriceSpec, starts_at: datetime, world: PriceWorld) -> I
             continue
         until = f"{price.valid_to:%Y-%m-%d %H:%M}" if price.valid_to else _("further notice")
         sentence = _(
-            "{amount} {currency} is already in force from {start} until {end}; "
-            "a price is never edited, let the new one start later."
+            "{amount} {currency} stands already from {start} until {end}; a price is never edited:"
+            " let the new one start later, or take back that one if it has not begun."
         ).format(
             amount=plain(price.amount),
             currency=price.currency,

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from finops import rules
-from finops.dated import SetOne, all_or_none
+from finops.dated import SetOne, all_or_none, is_taken_back, take_back
 from finops.loader import known_flavors
 from finops.models import Price
 from finops.models.prices import BILLED_UNITS
@@ -76,6 +76,8 @@ def check_end(price: Price, ends_at: datetime) -> None:
 def end_price(pk: int, actor: User | None, reason: str, ends_at: datetime | None = None) -> Price:
     """Let a price end at ``ends_at``, by default now, without another that follows it.
 
+    One that has not begun is taken back by default: the one before it goes on.
+
     Raises:
         Rejected: it ends sooner already, it would end before it began or in a closed month;
             nothing was changed.
@@ -83,15 +85,19 @@ def end_price(pk: int, actor: User | None, reason: str, ends_at: datetime | None
     with transaction.atomic():
         hold_guard(PRICE_GUARD)
         price = Price.objects.get(pk=pk)
-        ends_at = ends_at or clock.now()
-        check_end(price, ends_at)
-        before = _as_json(price)
-        outdated_until, price.valid_to = price.valid_to, ends_at
-        price.save(update_fields=["valid_to"])
+        now = clock.now()
+        before, outdated_until = _as_json(price), price.valid_to
+        if is_taken_back(price, ends_at, now):
+            take_back(price, Price.objects.filter(unit=price.unit, subject=price.subject))
+            action, after = "price.taken_back", None
+        else:
+            check_end(price, ends_at or now)
+            price.valid_to = ends_at or now
+            price.save(update_fields=["valid_to"])
+            action, after = "price.ended", _as_json(price)
         subject = ("Price", f"{price.unit} {price.subject}")
-        after = _as_json(price)
-        audit.record(actor, "price.ended", subject, before=before, after=after, reason=reason)
-        _outdate_drafts(price, ends_at, outdated_until)
+        audit.record(actor, action, subject, before=before, after=after, reason=reason)
+        _outdate_drafts(price, price.valid_to or now, outdated_until)
     return price
 
 

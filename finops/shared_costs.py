@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from finops.dated import SetOne, all_or_none
+from finops.dated import SetOne, all_or_none, is_taken_back, take_back
 from finops.models import SharedCost
 from finops.models.shared_costs import SharingMethod
 from finops.outdating import closed_until, hold_guard, outdate_drafts
@@ -71,6 +71,7 @@ def end_shared_cost(
 ) -> SharedCost | None:
     """Let the shared cost in force end, by default now; None where there is none.
 
+    One that has not begun is taken back by default: the one before it goes on.
     ``if_version``: the number of the row in force that was seen; None takes any.
 
     Raises:
@@ -85,16 +86,19 @@ def end_shared_cost(
         row = _in_force(name, if_version)
         if row is None:
             return None
-        ends_at = ends_at or clock.now()
-        problems = list(_when(row.valid_from, ends_at))
-        problems += _closed(ends_at, "valid_to")
-        if problems:
-            raise Rejected(problems)
-        before = describe(row)
-        row.valid_to = ends_at
-        row.save(update_fields=["valid_to"])
-        _record("shared_cost.ended", row, before, actor, reason)
-        outdate_drafts(ends_at, None)
+        now, before = clock.now(), describe(row)
+        if is_taken_back(row, ends_at, now):
+            take_back(row, SharedCost.objects.filter(name=name))
+            action = "shared_cost.taken_back"
+        else:
+            end = ends_at or now
+            problems = [*_when(row.valid_from, end), *_closed(end, "valid_to")]
+            if problems:
+                raise Rejected(problems)
+            row.valid_to, action = end, "shared_cost.ended"
+            row.save(update_fields=["valid_to"])
+        _record(action, row, before, actor, reason)
+        outdate_drafts(row.valid_to or now, None)
         return row
 
 

@@ -41,6 +41,17 @@ class Group:
     tokens: int = 0
     token_cost: Fraction = ZERO
 
+    def add(self, amount: Decimal, hours: Number, idle: Number) -> None:
+        """Add the money and the hours of a part of a line."""
+        self.amount += amount
+        self.gpu_hours += hours
+        self.idle_gpu_hours += idle
+
+    def add_tokens(self, tokens: int, cost: Number) -> None:
+        """Add to the memo."""
+        self.tokens += tokens
+        self.token_cost += cost
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
@@ -51,7 +62,7 @@ class Grouped:
 
     groups: tuple[Group, ...]
     remainder: Group
-    overlap: Decimal  # not above 0: what tags counted more than once
+    overlap: Group  # nothing of it above 0: what tags counted more than once
     total: Decimal
     gpu_hours: Fraction = ZERO
     idle_gpu_hours: Fraction = ZERO
@@ -77,19 +88,18 @@ def grouped(
         if keep(line) and (accounts is None or line.account in accounts)
     ]
     found: dict[str, Group] = {}
-    overlap = from_units(0)
+    overlap = Group("")
     splitter = _Splitter(outcome, by, work or {})
     for line, idle in lines:
         for names, amount, hours in splitter.parts(line):
+            unused_part = _part_of(idle, amount, line)
             for name in names or ("",):
-                group = found.setdefault(name, Group(name))
-                group.amount += amount
-                group.gpu_hours += hours
-                group.idle_gpu_hours += _part_of(idle, amount, line)
-            overlap -= amount * (len(names) - 1 if names else 0)
+                found.setdefault(name, Group(name)).add(amount, hours, unused_part)
+            again = max(0, len(names) - 1)
+            overlap.add(-again * amount, -again * hours, -again * unused_part)
     for row in outcome.tokens:
         if accounts is None or row.account in accounts:
-            _add_tokens(found, row, by)
+            _add_tokens(found, overlap, row, by)
     remainder = found.pop("", Group(""))
     groups = sorted(found.values(), key=lambda one: (-one.amount, -one.token_cost, one.name))
     return Grouped(
@@ -107,7 +117,7 @@ def _part_of(idle: Fraction, amount: Decimal, line: Line) -> Fraction:
     return idle * Fraction(amount) / Fraction(line.amount) if line.amount else idle
 
 
-def _add_tokens(found: dict[str, Group], row: TokenRow, by: str) -> None:
+def _add_tokens(found: dict[str, Group], overlap: Group, row: TokenRow, by: str) -> None:
     """Add a row of tokens to the memo of its groups, where the dimension is one of tokens."""
     if by == "team":
         names: Names = (row.account.name,)
@@ -116,9 +126,9 @@ def _add_tokens(found: dict[str, Group], row: TokenRow, by: str) -> None:
     else:
         return
     for name in names or ("",):
-        group = found.setdefault(name, Group(name))
-        group.tokens += row.tokens
-        group.token_cost += row.cost
+        found.setdefault(name, Group(name)).add_tokens(row.tokens, row.cost)
+    again = max(0, len(names) - 1)
+    overlap.add_tokens(-again * row.tokens, -again * row.cost)
 
 
 def _token_names(row: TokenRow, by: str) -> Names:

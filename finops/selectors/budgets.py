@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
 
 from finops.budget_judging import Unusual, part_of, unusual
 from finops.models import Bill, BillingPeriod, Budget, BudgetState
 from finops.selectors.forecasts import costs_by_day
+from gpuplatform.common import clock
 from queues.access import Actor
 
 BUDGET_COLUMNS = (
@@ -74,7 +78,11 @@ def budget_cells(row: BudgetRow) -> dict[str, Any]:
 
 
 def unusual_days(actor: Actor) -> Sequence[tuple[str, Unusual]]:
-    """Return the unusual days of the running month by team, the latest first (finops.md 6)."""
+    """Return the unusual days of the running month by team, the latest first (finops.md 6).
+
+    A day that is not over has not cost what it will, so it is not judged.
+    """
+    today = clock.now().astimezone(ZoneInfo(settings.BILLING_TIME_ZONE)).date()
     months = list(BillingPeriod.objects.order_by("-name")[:LOOKED_AT])
     bills = Bill.objects.filter(period__in=months).exclude(team=None)
     if not actor.may_see_bills:
@@ -87,6 +95,6 @@ def unusual_days(actor: Actor) -> Sequence[tuple[str, Unusual]]:
         (team, seen)
         for team, days in amounts.items()
         for day in days
-        if f"{day:%Y-%m}" == running and (seen := unusual(day, days))
+        if f"{day:%Y-%m}" == running and day < today and (seen := unusual(day, days))
     ]
     return sorted(found, key=lambda pair: (pair[1].day, pair[0]), reverse=True)

@@ -121,10 +121,10 @@ def flavor_to_compare(now: datetime, calculated: Decimal) -> str:
     return min(distances, key=distances.__getitem__) if distances else EVERY_FLAVOR
 
 
-def price_in_force(pk: int, now: datetime) -> Price | None:
-    """Return the price if it is in force, so that it can be ended; else None."""
+def price_to_end(pk: int, now: datetime) -> Price | None:
+    """Return the price if it can be ended, or taken back as it is still to come; else None."""
     price = Price.objects.filter(pk=pk).first()
-    return price if price is not None and _state(price, now) == "in_force" else None
+    return price if price is not None and _state(price, now) != "past" else None
 
 
 def months_reached_back(

@@ -1,7 +1,7 @@
 """The eight checks of a month, read from rows: page, file, REST and the close board show these."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -41,6 +41,7 @@ from finops.reconciling import (
     spends,
     wanted_price,
 )
+from finops.specs import EVERY_FLAVOR
 from gpuplatform.common import clock
 from gpuplatform.common.money import rounded
 from queues.access import Actor
@@ -276,7 +277,7 @@ def _drift(period: BillingPeriod) -> Iterator[CheckRow]:
 
 
 def _benchmarks(period: BillingPeriod) -> dict[str, Benchmark]:
-    """Return what each model's last deployment of the month serves, at the dearest GPU-hour."""
+    """Return what each model's last deployment of the month serves, at what its GPU-hours cost."""
     rows = CostMapping.objects.filter(
         Q(valid_to=None) | Q(valid_to__gt=period.starts_at),
         kind=MappingKind.DEPLOYMENT,
@@ -284,17 +285,48 @@ def _benchmarks(period: BillingPeriod) -> dict[str, Benchmark]:
         tokens_per_second__gt=0,
         gpus__gt=0,
     ).order_by("valid_from")
-    prices = Price.objects.filter(
-        Q(valid_to=None) | Q(valid_to__gte=period.ends_at),
+    rates = _rates(period, {row.namespace for row in rows})
+    found: dict[str, Benchmark] = {}
+    for row in rows:
+        rate = rates.get(row.namespace)
+        if row.tokens_per_second and row.gpus and rate:
+            found[row.value] = Benchmark(row.tokens_per_second, row.gpus, rate)
+    return found
+
+
+def _rates(period: BillingPeriod, namespaces: Collection[str]) -> dict[str, Decimal]:
+    """Return what a GPU-hour cost on average in each namespace, by the flavors that it held.
+
+    Where we metered nothing there (usage that OpenCost tells), only one price of all is known
+    to be theirs.
+    """
+    until = min(clock.now(), period.ends_at)
+    prices = _prices(period)
+    hours: dict[str, Decimal] = defaultdict(Decimal)
+    cost: dict[str, Decimal] = defaultdict(Decimal)
+    held = rows_inside(UsageInterval.objects.order_by(), window_of(period))
+    for row in held.filter(namespace__in=namespaces):
+        first, last = max(row.started_at, period.starts_at), min(row.ended_at or until, until)
+        for price in prices.get(row.flavor) or prices.get(EVERY_FLAVOR, []):
+            part = row.amount * _hours(
+                max(first, price.valid_from), min(last, price.valid_to or last)
+            )
+            hours[row.namespace] += part
+            cost[row.namespace] += part * price.amount
+    amounts = {price.amount for own in prices.values() for price in own}
+    only = amounts.pop() if len(amounts) == 1 else None
+    found = {name: cost[name] / hours[name] if hours[name] else only for name in namespaces}
+    return {name: rate for name, rate in found.items() if rate}
+
+
+def _prices(period: BillingPeriod) -> dict[str, list[Price]]:
+    """Return the prices of GPU-hours in the month, by flavor."""
+    rows = Price.objects.filter(
+        Q(valid_to=None) | Q(valid_to__gt=period.starts_at),
         unit=PriceUnit.GPU_HOUR,
         valid_from__lt=period.ends_at,
-        amount__gt=0,
     )
-    gpu_hour = max(prices.values_list("amount", flat=True), default=None)
-    if gpu_hour is None:
-        return {}
-    found: dict[str, Benchmark] = defaultdict()
+    found: dict[str, list[Price]] = defaultdict(list)
     for row in rows:
-        if row.tokens_per_second and row.gpus:
-            found[row.value] = Benchmark(row.tokens_per_second, row.gpus, gpu_hour)
+        found[row.subject].append(row)
     return found

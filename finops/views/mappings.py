@@ -9,10 +9,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from finops import mapping_services
+from finops.forms import PriceEndForm
 from finops.mapping_forms import (
     COLUMNS,
     AssignForm,
-    MappingEndForm,
     MappingFileForm,
     MappingForm,
     kinds,
@@ -85,16 +85,18 @@ def mapping_new(request: HttpRequest) -> HttpResponse:
 @require(lambda actor: actor.may_price)
 @require_http_methods(["GET", "HEAD", "POST"])
 def mapping_end(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a mapping in force, with a reason."""
+    """End a mapping, with a reason; one that is still to come is taken back."""
     row = mappings.mapping_in_force(pk, clock.now())
     if row is None:
         raise Http404
-    form = MappingEndForm(request.POST or None)
+    form = PriceEndForm(request.POST or None, begins_at=row.valid_from)
     if form.is_valid():
         ends_at, reason = form.cleaned_data["valid_to"], form.cleaned_data["reason"]
         try:
             ended = mapping_services.end_mapping(pk, actor_of(request).user, reason, ends_at)
-            messages.success(request, _("{value} has ended.").format(value=ended.value))
+            taken_back = ended.valid_to == ended.valid_from
+            said = _("{value} is taken back.") if taken_back else _("{value} has ended.")
+            messages.success(request, said.format(value=ended.value))
             return redirect("mappings")
         except Rejected as refusal:
             add_problems(form, refusal.problems)

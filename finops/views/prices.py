@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from finops import services, words
 from finops.allocation.node_price import node_price, token_price
+from finops.dated import is_taken_back
 from finops.forms import NodeCostForm, PriceEndForm, PriceForm
 from finops.models import BillingPeriod, Price
 from finops.models.prices import PriceUnit
@@ -85,17 +86,22 @@ def price_new(request: HttpRequest) -> HttpResponse:
 @require(lambda actor: actor.may_price)
 @require_http_methods(["GET", "HEAD", "POST"])
 def price_end(request: HttpRequest, pk: int) -> HttpResponse:
-    """End a price in force, with a reason; what is used afterwards has no price of its own."""
-    price = prices.price_in_force(pk, clock.now())
+    """End a price, with a reason; what is used afterwards has no price of its own.
+
+    One that is still to come is taken back, and the one before it goes on.
+    """
+    now = clock.now()
+    price = prices.price_to_end(pk, now)
     if price is None:
         raise Http404
-    form = PriceEndForm(request.POST or None)
+    form = PriceEndForm(request.POST or None, begins_at=price.valid_from)
     months: list[BillingPeriod] = []
     if form.is_valid():
         ends_at, reason = form.cleaned_data["valid_to"], form.cleaned_data["reason"]
-        months = prices.months_reached_back(ends_at, price.valid_to, clock.now())
+        months = prices.months_reached_back(ends_at, price.valid_to, now)
         try:
-            services.check_end(price, ends_at or clock.now())
+            if not is_taken_back(price, ends_at, now):
+                services.check_end(price, ends_at or now)
             if _is_confirmed(request, months):
                 ended = services.end_price(pk, actor_of(request).user, reason, ends_at)
                 return _done(request, _end_sentence(ended), months)
@@ -184,6 +190,11 @@ def _price_cells(row: prices.PriceRow) -> dict[str, Any]:
 
 
 def _end_sentence(price: Price) -> str:
+    if price.valid_to == price.valid_from:
+        said = _("{subject}: {amount} {currency} is taken back; nothing was billed by it.")
+        return said.format(
+            subject=price.subject, amount=plain(price.amount), currency=price.currency
+        )
     return _("{subject}: {amount} {currency} ends at {end} UTC.").format(
         subject=price.subject,
         amount=plain(price.amount),

@@ -89,15 +89,17 @@ def shared_cost_end(request: HttpRequest, name: str) -> HttpResponse:
     row = SharedCost.objects.filter(name=name, valid_to=None).first()
     if row is None:
         raise Http404
-    form = PriceEndForm(request.POST or None)
+    form = PriceEndForm(request.POST or None, begins_at=row.valid_from)
     if form.is_valid():
         ends_at, reason = form.cleaned_data["valid_to"], form.cleaned_data["reason"]
         try:
-            shared_costs.end_shared_cost(name, actor_of(request).user, reason, ends_at)
+            ended = shared_costs.end_shared_cost(name, actor_of(request).user, reason, ends_at)
         except Rejected as refusal:
             add_problems(form, refusal.problems)
         else:
-            messages.success(request, _("{name} is not shared any more.").format(name=name))
+            taken_back = ended is not None and ended.valid_to == ended.valid_from
+            said = _("{value} is taken back.") if taken_back else _("{value} is not shared now.")
+            messages.success(request, said.format(value=name))
             return redirect("shared-costs")
     status = 422 if form.is_bound and form.errors else 200
     context = {"form": form, "name": name, "row": row}

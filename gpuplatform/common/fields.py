@@ -143,8 +143,11 @@ class Fields:
 
     # ---- mappings and lists --------------------------------------------------------------------
     def quantities(self, key: str) -> dict[str, int]:
-        """Return a resource list: resource to amount in canonical units."""
+        """Return a resource list: resource to amount in canonical units; null is no amount."""
         rows = self.child(key)
+        for resource, value in rows.body.items():
+            if value is None:  # an empty line of a manifest would become none in silence
+                rows.report("BAD_QUANTITY", resource, value="null")
         found = {resource: rows.quantity(resource, resource) for resource in rows.body}
         return {resource: amount for resource, amount in found.items() if amount is not None}
 

@@ -70,6 +70,7 @@ def test_wrong_values_are_reported(method: str, value: object, code: str) -> Non
         (float("inf"), "BAD_QUANTITY"),
         (True, "BAD_QUANTITY"),
         (["1"], "BAD_QUANTITY"),
+        (None, "BAD_QUANTITY"),
     ],
 )
 def test_absurd_amounts_are_reported(value: object, code: str) -> None:

@@ -41,7 +41,7 @@ def june():
         rows.tokens(gateway, "t-ia", "gpt", 1000, "12.34", tags=["a", "b"], key_alias="k1")
         rows.tokens(gateway, "t-d", "gpt", 1000, "0.66", tags=["a"], key_alias="k2")
         rows.tokens(gateway, "t-d", "llama", 3000, "0.30", tags=[], key_alias="k2")
-        rows.tokens(gateway, "t-ia", "llama", 1000, "0.10", tags=["b"], key_alias="k1")
+        rows.tokens(gateway, "t-ia", "llama", 1000, "0.10", tags=["a", "b"], key_alias="k1")
         for spec in (
             MappingSpec("namespace", "ns-ia", "ia"),
             MappingSpec("litellm_team", "t-ia", "ia"),
@@ -71,7 +71,7 @@ def test_every_grouping_adds_up_to_the_same_total_which_is_the_bills(june, idle)
     for by in DIMENSIONS:
         found = asked(group=by, key=KEYS.get(by, "")).found
         shown = sum((group.amount for group in found.groups), found.remainder.amount)
-        assert (by, shown + found.overlap) == (by, found.total)
+        assert (by, shown + found.overlap.amount) == (by, found.total)
         assert found.total == total
 
 
@@ -97,7 +97,7 @@ def test_adjustments_are_in_the_total_of_every_grouping(june, by):
     period = BillingPeriod.objects.get()
     found = asked(group=by, key=KEYS.get(by, "")).found
     shown = sum((group.amount for group in found.groups), found.remainder.amount)
-    assert shown + found.overlap == found.total == Decimal("4064.41") + Decimal("-12.50")
+    assert shown + found.overlap.amount == found.total == Decimal("4064.41") + Decimal("-12.50")
     assert (found.total, period.adjustment_cost) == (period.total_cost, Decimal("-12.50"))
     if by == "type":
         assert amounts(asked(group=by))["adjustment"] == Decimal("-12.50")
@@ -137,7 +137,19 @@ def test_tags_overlap_and_what_they_count_twice_is_taken_off(june):
         "a": Decimal("13.00"),
         "b": Decimal("12.34"),
     }
-    assert (found.overlap, found.total) == (Decimal("-12.34"), Decimal("13.00"))
+    assert (found.overlap.amount, found.total) == (Decimal("-12.34"), Decimal("13.00"))
+    assert found.overlap.tokens == -2000  # of two rows with two tags
+
+
+@pytest.mark.parametrize("by", DIMENSIONS)
+def test_hours_and_tokens_add_up_as_the_money_does(june, by):
+    billing.rebuild_draft("2026-06", now=AFTER)
+    found = asked(group=by, key=KEYS.get(by, "")).found
+    shown = [*found.groups, found.remainder, found.overlap]
+    assert sum(group.gpu_hours for group in shown) == found.gpu_hours
+    assert sum(group.idle_gpu_hours for group in shown) == found.idle_gpu_hours
+    if by in {"model", "key", "tag"}:
+        assert sum(group.tokens for group in shown) == 6000
 
 
 def test_a_model_of_ours_shows_the_iron_that_serves_it_and_its_tokens_as_a_memo(june):

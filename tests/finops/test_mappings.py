@@ -22,6 +22,7 @@ pytestmark = pytest.mark.django_db
 AFTER = rows.JULY + timedelta(days=1)
 BODY = {"kind": "namespace", "value": "ns", "team": "ia"}
 HALF = rows.JUNE + timedelta(days=15)
+COMING = AFTER + timedelta(days=9)
 
 
 @pytest.fixture
@@ -87,6 +88,14 @@ def test_windows_of_one_thing_never_overlap_but_one_may_follow_another(june):
     assert [(row.team.name, row.valid_to) for row in found] == [("ia", HALF), ("datos", None)]
     third = {"team": "plataforma", "valid_from": rows.JUNE, "valid_to": HALF}
     assert refused(**third) == {("valid_from", "MAPPING_OVERLAPS")}
+
+
+def test_one_that_has_not_begun_is_taken_back_and_the_one_before_it_goes_on(june):
+    ia = set_mapping(MappingSpec("namespace", "ns", "ia"), None)
+    wrong = set_mapping(MappingSpec("namespace", "ns", "datos", valid_from=COMING), None)
+    end_mapping(wrong.pk, None, "a typing mistake")
+    ia.refresh_from_db()
+    assert (Mapping.objects.get(value="ns"), ia.valid_to) == (ia, None)
 
 
 @pytest.mark.parametrize(

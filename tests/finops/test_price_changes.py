@@ -248,6 +248,31 @@ def test_it_ends_now_where_no_time_is_given_and_only_once(june, fin, signed_in):
     assert browser.post(path, {"reason": "again, and why so"}).status_code == 404
 
 
+LATER = NOW + timedelta(days=9)
+
+
+def test_a_price_that_has_not_begun_is_taken_back_and_the_one_before_it_goes_on(
+    june, fin, signed_in
+):
+    old = Price.objects.get()
+    wrong = services.set_price(doubled(LATER), fin)
+    browser, path = signed_in(fin), f"/prices/{wrong.pk}/end/"
+    assert "Take back" in browser.get("/prices/").content.decode()
+    assert "Empty takes it back" in browser.get(path).content.decode()
+    assert browser.post(path, {"reason": "a typing mistake"}).status_code == 302
+    old.refresh_from_db()
+    assert (Price.objects.get(), old.valid_to) == (old, None)
+    entry = AuditEntry.objects.get(action="price.taken_back")
+    assert (entry.actor, entry.reason, entry.after) == (fin, "a typing mistake", None)
+    assert services.set_price(doubled(LATER), fin).valid_from == LATER
+
+
+def test_one_that_has_begun_is_not_taken_back(june):
+    price = services.set_price(doubled(LATER), None)
+    with time_machine.travel(LATER, tick=False), pytest.raises(Rejected):
+        services.end_price(price.pk, None, "trial")
+
+
 @pytest.mark.parametrize(
     ("ends_at", "code"),
     [

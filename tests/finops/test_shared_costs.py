@@ -1,5 +1,6 @@
 """What all teams carry: set from a day on, given out by its method, on every bill to the cent."""
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ from finops import billing
 from finops.models import BillingPeriod, BillLine, SharedCost
 from finops.selectors.groups import CostQuery, cost_by_group
 from finops.shared_costs import SharedSpec, end_shared_cost, set_shared_cost
+from gpuplatform.common import clock
 from gpuplatform.common.models import AuditEntry
 from gpuplatform.common.problems import Rejected
 from queues.access import Actor
@@ -108,6 +110,17 @@ def test_equal_again_changes_nothing_and_an_end_is_from_then_on():
     assert end_shared_cost("rent", None) is None
     actions = AuditEntry.objects.order_by("id").values_list("action", flat=True)
     assert list(actions) == ["shared_cost.set", "shared_cost.ended"]
+
+
+def test_one_that_has_not_begun_is_taken_back_and_the_one_before_it_goes_on():
+    rent = set_shared_cost(RENT, None)
+    dearer = replace(RENT, amount=Decimal(900), valid_from=clock.now() + timedelta(days=9))
+    set_shared_cost(dearer, None)
+    taken = end_shared_cost("rent", None, "a typing mistake")
+    rent.refresh_from_db()
+    assert (SharedCost.objects.get(), rent.valid_to) == (rent, None)
+    assert taken.valid_to == taken.valid_from
+    assert AuditEntry.objects.latest("id").action == "shared_cost.taken_back"
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,18 @@
 import csv
 import io
 import re
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 import time_machine
 
+from finops.billing import rebuild_draft
 from finops.budgets.measuring import measure_budgets
 from finops.budgets.saving import save_budget
-from finops.models import Budget, BudgetState
+from finops.models import Bill, Budget, BudgetState
+from finops.selectors.budgets import unusual_days
+from queues.access import Actor
 from tests.finops import rows
 
 from .test_budgets import LATE, spec
@@ -114,3 +118,15 @@ def test_a_budget_that_is_gone_when_it_is_made_says_so_at_once(fin, signed_in):
     assert "1 of 1 budgets is not measured yet" in words
     missing = browser.post("/budgets/new/", typed | {"team": "", "name": "x"})
     assert (missing.status_code, "Choose the team." in missing.content.decode()) == (422, True)
+
+
+def test_a_day_is_judged_once_it_is_over(fin):
+    rebuild_draft("2026-06", now=LATE)
+    today = LATE.date()
+    days = {today - timedelta(days=back): "90.00" for back in range(1, 29)} | {today: "5.00"}
+    by_day = {day.isoformat(): {"gpu_direct": amount} for day, amount in days.items()}
+    Bill.objects.filter(team__name="datos").update(by_day=by_day)
+    everybody = Actor(None, frozenset({"finance"}))
+    assert unusual_days(everybody) == []
+    with time_machine.travel(LATE + timedelta(days=1), tick=False):
+        assert [seen.day for _team, seen in unusual_days(everybody)] == [today]

@@ -10,10 +10,11 @@ import time_machine
 
 from finops.billing import rebuild_draft
 from finops.closing.steps import acknowledge
-from finops.models import AssetRow, BillingPeriod, Source, TeamDayRow, TokenRow
+from finops.models import AssetRow, BillingPeriod, Mapping, Source, TeamDayRow, TokenRow
 from finops.reconciling import Check
 from finops.selectors.reconciliation import CheckRow, check_cells
 from gpuplatform.common.problems import Rejected
+from scheduling.models import UsageInterval
 from tests.finops import rows
 from tests.finops.closing.world import AFTER, JUNE, codes, june, step
 
@@ -162,6 +163,26 @@ def test_a_running_month_is_compared_up_to_the_last_day_that_the_source_has(fin,
         rebuild_draft(JUNE)
         found = checks(signed_in(fin))["R1", ""]
     assert (found["status"], Decimal(found["a"]), Decimal(found["b"])) == ("ok", 864, 864)
+
+
+def test_load_and_cause_are_of_the_flavor_that_served_however_dear_others_are(fin, signed_in):
+    """1,080 GPU-hours are 270 h of 4 GPUs: 2,000 tokens a second would be 1,944 million."""
+    june()
+    rows.price("2.80", subject="h200", valid_from=rows.JUNE)
+    UsageInterval.objects.filter(team__name="datos").update(namespace="ns-datos")
+    Mapping.objects.create(
+        kind="deployment",
+        value="llama",
+        namespace="ns-datos",
+        tokens_per_second=2000,
+        gpus=4,
+        valid_from=rows.JUNE,
+    )
+    half = {"model_group": "llama", "tokens": 972_000_000, "token_cost": "758.16"}
+    memo = {"models": [half | {"iron_direct": "1512.00"}]}
+    BillingPeriod.objects.filter(name=JUNE).update(memo=memo)
+    found = checks(signed_in(fin))["R8", "model_group=llama"]
+    assert (Decimal(found["load_percent"]), found["cause"]) == (50, "utilisation")
 
 
 def test_files_have_at_most_six_decimals_and_leave_shorter_numbers_as_they_are():
