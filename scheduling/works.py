@@ -27,13 +27,7 @@ from scheduling.engine.terms import BlockerCode, Status
 from scheduling.faces import Face, Held
 from scheduling.jsontexts import canonical, read_json
 from scheduling.minima import Role, with_minima
-from scheduling.readers import (
-    affinity_of,
-    device_request_of,
-    lasts,
-    tolerations_of,
-    topology_of,
-)
+from scheduling.readers import affinity_of, device_request_of, lasts, tolerations_of, topology_of
 from scheduling.routes import Doors, drained
 from scheduling.specs import REQUEUE, SliceSpec
 from scheduling.together import read_together
