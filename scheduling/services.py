@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from gpuplatform.common import audit, clock
 from gpuplatform.common.diagnostics import Diagnostic, errors_of, unsaid
 from gpuplatform.common.models import Change
 from gpuplatform.common.problems import Problem, Rejected
-from gpuplatform.common.questions import planned_cursor
 from gpuplatform.common.wakeup import request_cycle, wake
 from queues.access import Actor
 from queues.choices import PriorityKind
@@ -29,7 +27,6 @@ from queues.models import (
 )
 from queues.services.writing import Edit, refuse, require_row, store
 from scheduling import lifecycle, persist
-from scheduling.engine.terms import Status
 from scheduling.judging import world_for_judging
 from scheduling.loader import load_platform, load_snapshot
 from scheduling.models import Node, PodSet, Workload, WorkloadEvent
@@ -38,7 +35,7 @@ from scheduling.priorities import check_number
 from scheduling.routes import hints, load_doors
 from scheduling.rules import IMPOSSIBLE, check_workload, resolved, without_answered
 from scheduling.specs import NodeSpec, WorkloadSpec, subject_of
-from scheduling.submitted import audited, columns_of, know_related, pod_set_columns
+from scheduling.submitted import audited, columns_of, is_taken, know_related, pod_set_columns
 from scheduling.world import World
 
 TEAM_ANNOTATIONS = ("gpuplatform.io/team", "finops.io/equipo")
@@ -193,7 +190,7 @@ def submit_workload(
     """
     world = world or load_world(works=False)
     found = judged(spec, world, known)
-    if _is_taken(spec):
+    if is_taken(spec):
         raise name_taken(spec, found)
     if dry_run:
         return Submission(None, found)
@@ -218,25 +215,6 @@ def judged(
 
 def _tolerated(diagnostic: Diagnostic) -> bool:
     return settings.ACCEPT_IMPOSSIBLE_WORKLOADS and diagnostic.code in IMPOSSIBLE
-
-
-def _is_taken(spec: WorkloadSpec) -> bool:
-    """Return whether a live workload has the name; the index says so again where two race."""
-    with planned_cursor() as cursor:
-        cursor.execute(_live(), [spec.namespace, spec.kind, spec.name])
-        return cursor.fetchone() is not None
-
-
-@cache
-def _live() -> str:
-    """Return the question, which the ORM would word anew for each workload.
-
-    The status is one of its words: the index of live names has it in its condition.
-    """
-    table = connection.ops.quote_name(Workload._meta.db_table)  # noqa: SLF001
-    named = "namespace = %s AND kind = %s AND name = %s"
-    live = f"archived_at IS NULL AND status <> '{Status.FINISHED.value}'"
-    return f"SELECT 1 FROM {table} WHERE {live} AND {named} LIMIT 1"  # noqa: S608
 
 
 def name_taken(spec: WorkloadSpec, found: Iterable[Diagnostic]) -> Refused:

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Model
 
 from gpuplatform.common import clock
 from gpuplatform.common.diagnostics import Diagnostic
+from gpuplatform.common.questions import planned_cursor
 from queues.models import Team, User
 from scheduling import lifecycle
-from scheduling.engine.terms import PendingReason
+from scheduling.engine.terms import PendingReason, Status
 from scheduling.models import Workload
 from scheduling.specs import PodSetSpec, WorkloadSpec
 from scheduling.world import World
@@ -21,6 +24,25 @@ SAME_COLUMNS = (  # fields of a spec that are columns of the same name
     " expected_duration_s max_execution_time_s checkpoint_interval_s on_failure max_retries"
     " min_success on_node_loss ttl_s template"
 )
+
+
+def is_taken(spec: WorkloadSpec) -> bool:
+    """Return whether a live workload has the name; the index says so again where two race."""
+    with planned_cursor() as cursor:
+        cursor.execute(_live(), [spec.namespace, spec.kind, spec.name])
+        return cursor.fetchone() is not None
+
+
+@cache
+def _live() -> str:
+    """Return the question, which the ORM would word anew for each workload.
+
+    The status is one of its words: the index of live names has it in its condition.
+    """
+    table = connection.ops.quote_name(Workload._meta.db_table)  # noqa: SLF001
+    named = "namespace = %s AND kind = %s AND name = %s"
+    live = f"archived_at IS NULL AND status <> '{Status.FINISHED.value}'"
+    return f"SELECT 1 FROM {table} WHERE {live} AND {named} LIMIT 1"  # noqa: S608
 
 
 def columns_of(

@@ -26,9 +26,7 @@ from scheduling.engine.snapshot import Admission, Assignment, PodSet, Workload
 from scheduling.engine.terms import BlockerCode, Status
 from scheduling.faces import Face, Held
 from scheduling.jsontexts import canonical, read_json
-from scheduling.readers import (
-    lasts,
-)
+from scheduling.readers import lasts
 from scheduling.routes import Doors, drained
 from scheduling.shapes import SHAPE, SHAPE_TEXTS, pod_sets_of
 from scheduling.specs import REQUEUE

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import psycopg
 from django.core.exceptions import EmptyResultSet
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models
 from django.db.backends.utils import CursorWrapper
 from django.db.models.lookups import In
 from psycopg.types.datetime import TimestamptzLoader
@@ -68,12 +68,13 @@ def planned_cursor() -> CursorWrapper:
     On PostgreSQL their values travel beside the words. A connection that is kept
     (``prepare_threshold``) lets the words be planned once; any other plans them each time.
     """
-    if connection.vendor != "postgresql":
-        return connection.cursor()
-    connection.ensure_connection()
-    with connection.wrap_database_errors:
-        plain = psycopg.Cursor(connection.connection)
-        return cast("CursorWrapper", connection._prepare_cursor(plain))  # type: ignore[attr-defined]  # noqa: SLF001  # as cursor() does
+    ours: Any = connections[DEFAULT_DB_ALIAS]
+    if ours.vendor != "postgresql":
+        return cast("CursorWrapper", ours.cursor())
+    ours.ensure_connection()
+    with ours.wrap_database_errors:
+        plain = psycopg.Cursor(ours.connection)
+        return cast("CursorWrapper", ours._prepare_cursor(plain))  # noqa: SLF001  # as cursor() does
 
 
 KEYS: Any = object()  # stands for the keys of a question while that is worded

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("three_teams_once")
 
 PATH = "/api/v1/workloads/"
 GPU = "nvidia.com/gpu"
-MOST_QUERIES = 30  # of one submission; they are bounded, whatever stands on the platform
+MOST_QUERIES = 15  # of one submission; they are bounded, whatever stands on the platform
 BODY = {
     "name": "train",
     "namespace": "ns-datos",

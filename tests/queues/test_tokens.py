@@ -6,11 +6,14 @@ from io import StringIO
 import pytest
 import time_machine
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from gpuplatform.common.models import AuditEntry
 from queues import services
-from queues.models import ApiToken, PlatformRole, User
+from queues.choices import Role
+from queues.models import ApiToken, Membership, PlatformRole, User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("queues.api_urls")]
 
@@ -75,6 +78,30 @@ def test_its_last_use_is_kept_to_the_minute(client, issued):
             ask(client, issued[1])
         seen.append((ApiToken.objects.get().last_used_at - start).total_seconds())
     assert seen == [0, 0, 61]
+
+
+def test_a_token_is_read_with_its_owner_and_their_roles_at_once(client, issued, lea, ia):
+    Membership.objects.create(user=lea, team=ia)
+    PlatformRole.objects.create(user=lea, role=Role.AUDITOR.value)
+    PlatformRole.objects.create(user=lea, role=Role.FINANCE.value)
+    ask(client, issued[1])  # notes its use, once a minute
+    with CaptureQueriesContext(connection) as asked:
+        seen = ask(client, issued[1]).json()["results"]
+    assert [row["name"] for row in seen] == ["datos", "ia"]
+    of_rights = [one["sql"] for one in asked if "queues_platformrole" in one["sql"]]
+    assert len(of_rights) == 1
+    assert "queues_apitoken" in of_rights[0]
+
+
+@pytest.mark.parametrize("kind", [PlatformRole, Membership])
+def test_a_role_that_is_taken_away_counts_no_more_at_the_next_request(client, lea, kind):
+    if kind is PlatformRole:
+        Membership.objects.filter(user=lea).delete()
+        PlatformRole.objects.create(user=lea, role=Role.ADMIN.value)
+    secret = services.issue_token(lea, "laptop", ["read"], actor=lea)[1]
+    assert ask(client, secret).json()["results"]
+    kind.objects.filter(user=lea).delete()
+    assert ask(client, secret).json()["results"] == []
 
 
 def test_a_token_without_the_scope_is_forbidden(client, lea):

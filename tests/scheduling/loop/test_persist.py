@@ -5,12 +5,13 @@ from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.db import IntegrityError, transaction
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
 from gpuplatform.common.questions import fetch
 from scheduling import persist
-from scheduling.models import Workload, WorkloadEvent
+from scheduling.models import PodSet, Workload, WorkloadEvent
 from tests.scheduling.loop.world import NOON
 
 pytestmark = pytest.mark.django_db
@@ -68,6 +69,48 @@ def test_new_rows_hold_what_they_were_given_and_the_defaults_of_the_rest(works):
     found = WorkloadEvent.objects.order_by("id")
     assert [event.facts for event in found] == facts
     assert {(event.reason, event.other_id, event.at) for event in found} == {("", None, NOON)}
+
+
+def _gang(name: str, pods: int) -> tuple[Workload, list[PodSet]]:
+    """Return a workload in memory with values of every kind, and its pods."""
+    row = Workload(name=name, namespace="ns", gpus=2, priority=-(2**31), created_at=NOON)
+    row.labels, row.template = {"a": "ä'\\\n\"%s"}, None
+    row.executed_s, row.queued_at = 0.1, NOON.astimezone(ZoneInfo("Asia/Kolkata"))
+    requests = {"gpu": 2**60}
+    return row, [
+        PodSet(workload=row, name=f"p{i}", position=i, count=1, requests=requests)
+        for i in range(pods)
+    ]
+
+
+def _columns(rows):
+    """Return rows by column, but for what no two of them may share."""
+    own = {"id", "uid", "workload_id"}
+    return [{k: v for k, v in row.items() if k not in own} for row in rows.values()]
+
+
+@pytest.mark.parametrize("pods", [0, 1, 3])
+def test_rows_of_several_models_that_are_written_together_are_those_of_the_framework(pods):
+    found = []
+    for together in (True, False):
+        row, parts = _gang("gang", pods)
+        if together:
+            persist.create_together([row], parts)
+        else:
+            for one in (row, *parts):
+                one.save(force_insert=True)
+        found.append((_columns(Workload.objects.all()), _columns(row.pod_sets.all())))
+        row.delete()
+    assert found[0] == found[1]
+    assert len(found[0][1]) == pods
+
+
+def test_of_rows_that_are_written_together_none_is_there_where_one_is_refused():
+    row, parts = _gang("broken", 2)
+    parts[1].name = parts[0].name
+    with pytest.raises(IntegrityError), transaction.atomic():
+        persist.create_together([row], parts)
+    assert not Workload.objects.exists()
 
 
 def test_plain_rows_are_equal_to_those_of_the_framework(works):
