@@ -45,6 +45,7 @@ from gpuplatform.common import clock
 from gpuplatform.common.money import rounded
 from queues.access import Actor
 from scheduling.models import CapacityInterval, UsageInterval
+from scheduling.persist import fetch
 
 CHECK_COLUMNS = (
     *("period", "check", "subject", "a", "b", "difference", "status", "cause"),
@@ -242,7 +243,7 @@ def _latency(period: BillingPeriod) -> Check:
     rows = rows_inside(UsageInterval.objects.order_by(), window_of(period)).values_list(
         "amount", "started_at", "ended_at", "admission__started_at"
     )
-    for amount, start, end, ran in rows.iterator():
+    for amount, start, end, ran in fetch(rows):
         first, last = max(start, period.starts_at), min(end or until, until)
         if first < last:
             held += amount * ((last - first) // MICROSECOND)
