@@ -9,5 +9,7 @@ os.environ["GPUPLATFORM_ROLE"] = "web"  # which pools its connections
 django_application = get_asgi_application()
 
 from gpuplatform.common.bodies import BoundedBodies  # noqa: E402  # settings are there now
+from gpuplatform.common.memory import settle  # noqa: E402  # as above
 
 application = BoundedBodies(django_application)
+settle()
