@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from finops import words
 from finops.selectors.bills import BillView, CostView, days_of
 from gpuplatform.common.figures import Figure, bar, figure, team_color
+from gpuplatform.common.money import rounded
 from gpuplatform.common.templatetags.money import money
 from gpuplatform.common.templatetags.shapes import team_number
 
@@ -88,7 +89,7 @@ def bill_day_rows(view: BillView) -> list[tuple[str, dict[str, Decimal]]]:
 
 def idle_by_day(theme: str, view: CostView) -> Figure:
     """Return the cost of idle GPUs by day, this month and the last."""
-    found = {_day(day): float(amount) for day, amount in view.idle_by_day}
+    found = {_day(day): float(rounded(amount)) for day, amount in view.idle_by_day}
     days = _days_between(min(found), max(found)) if found else []
     amounts = [found.get(day, 0.0) for day in days]
     return figure(

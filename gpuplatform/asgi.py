@@ -9,6 +9,8 @@ os.environ["GPUPLATFORM_ROLE"] = "web"  # which pools its connections
 django.setup(set_prefix=False)
 
 from gpuplatform.common.bodies import BoundedBodies  # noqa: E402  # settings are there now
+from gpuplatform.common.memory import settle  # noqa: E402  # as above
 from gpuplatform.common.serving import ThreadedHandler  # noqa: E402
 
 application = BoundedBodies(ThreadedHandler())
+settle()

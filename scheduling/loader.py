@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from django.conf import settings
 from django.db.models import Max, Subquery
@@ -27,6 +27,7 @@ from scheduling.engine import codec
 from scheduling.engine.snapshot import Memory, Snapshot, Workload
 from scheduling.engine.terms import Fairness
 from scheduling.faces import Face, Held
+from scheduling.marks import Mark, mark_column, mark_of, promised_mark
 from scheduling.minima import Role
 from scheduling.past_use import (
     PAUSE,
@@ -110,13 +111,11 @@ def load(
     counts as not seen.
     """
     now = now or clock.now()
-    last_change, last_cycle, beat = _last_ones()
-    tables = _read_tables()
+    last_change, last_cycle, beat, mark = _last_ones(marked=promised and settings.WORLD_KEPT)
+    tables, platform = _read(now) if mark is None else _kept(now, mark)
     doors, node_rows = tables.doors, tables.nodes
     if waiting:
         doors = replace(doors, refusals=checks.refusals(doors.cluster_queues, now))
-    platform = _platform(now, tables)
-    if waiting:
         platform = replace(platform, shapes=recent(now))
     memory = _memory(last_cycle, beat, doors, now, past=past)
     kept_for = [one.workload for one in memory.reservations] if promised else []
@@ -198,18 +197,51 @@ def _read_tables() -> Tables:
     )
 
 
-def _last_ones() -> tuple[int, rows.Cycle | None, datetime | None]:
+class _Shelf:
+    """What this process keeps for pages; replaced as a whole, so that threads need no lock."""
+
+    kept: tuple[Mark, Tables, Snapshot] | None = None
+
+
+def _read(now: datetime) -> tuple[Tables, Snapshot]:
+    tables = _read_tables()
+    return tables, _platform(now, tables)
+
+
+def _kept(now: datetime, mark: Mark) -> tuple[Tables, Snapshot]:
+    """Return hardware and promises, read only where they have changed. 1 query where they have.
+
+    ``mark`` was asked before anything is read: what is kept is never older than its mark.
+    """
+    kept = _Shelf.kept
+    if kept is None or kept[0] != mark:
+        kept = _Shelf.kept = (mark, *_read(now))
+    return kept[1], replace(kept[2], now=now.timestamp())
+
+
+class _Last(NamedTuple):
+    change: int
+    cycle: rows.Cycle | None
+    beat: datetime | None
+    mark: Mark | None
+
+
+def _last_ones(*, marked: bool) -> _Last:
     """Return the number of the newest change, the last cycle, and when somebody last looked.
 
-    1 query, 2 without a cycle.
+    ``marked``: also the mark of all that is promised. 1 query, 2 or 3 without a cycle.
     """
     newest = Change.objects.order_by("-id").values("id")[:1]
     cycles = rows.Cycle.objects.order_by("-id").defer("snapshot", "plan", "work")
     looked = leases.beats(leases.CYCLE).values("until")[:1]
-    last = cycles.annotate(newest_change=Subquery(newest), looked_at=Subquery(looked)).first()
+    cycles = cycles.annotate(newest_change=Subquery(newest), looked_at=Subquery(looked))
+    last: Any = (cycles.annotate(mark=mark_column()) if marked else cycles).first()
     if last is None:
-        return Change.objects.aggregate(last=Max("id"))["last"] or 0, None, None
-    return last.newest_change or 0, last, last.looked_at
+        newest_change = Change.objects.aggregate(last=Max("id"))["last"] or 0
+        return _Last(newest_change, None, None, promised_mark() if marked else None)
+    return _Last(
+        last.newest_change or 0, last, last.looked_at, mark_of(last.mark) if marked else None
+    )
 
 
 def _platform(now: datetime, tables: Tables, doors: Doors | None = None) -> Snapshot:

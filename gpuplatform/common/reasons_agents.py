@@ -8,15 +8,15 @@ AGENTS: dict[str, Reason] = {
     "AGENT_SILENT": Reason(
         WARNING,
         _(
-            "Nothing was heard of the agent {agent} since {since}; its {nodes} nodes count as"
-            " not ready."
+            "Nothing was heard of the agent {agent} since {since}; taken for not ready: its"
+            " {on_nodes}."
         ),
         _("Look after the agent; or forget it, if its machines are gone for good."),
     ),
     "NODES_WITHOUT_AGENT": Reason(
         WARNING,
         _(
-            "{nodes} nodes of {name} belong to no agent ({names}): what is placed there is started"
+            "Without an agent: {on_nodes} of {name} ({names}). What is placed there is started"
             " by nobody."
         ),
         _("Start an agent for them; or cordon them, if nothing should come there."),

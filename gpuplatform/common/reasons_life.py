@@ -167,7 +167,7 @@ ALERTS: dict[str, Reason] = {
     ),
     "NODES_NOT_READY": Reason(
         WARNING,
-        _("{nodes} nodes of {name} are not ready: {names}."),
+        _("Not ready: {on_nodes} of {name} ({names})."),
         _("What runs there is moved or evicted once its grace has passed."),
     ),
     "NODE_OVERCOMMITTED": Reason(

@@ -141,6 +141,7 @@ class View:
         self._atlas, self._checker = Atlas(snapshot), Checker(snapshot)
         self._heads = heads
         self._waiting: Counter[QuotaKey] = Counter()
+        self._contenders: dict[QuotaKey, Contender[Workload] | None] = {}
         for name in waiting.keys() & snapshot.cluster_queues.keys():
             for key in self.ledger.path(queue_key(name)):
                 self._waiting[key] += waiting[name]
@@ -168,12 +169,20 @@ class View:
         )
         for sister in sisters:
             for queue in self.ledger.members(sister):
-                head = self._head(queue) if queue.kind is Kind.QUEUE else None
-                if head is not None:
-                    asks = self._asks(head)
-                    tournament.enter(Contender(queue, asks, urgency(head), head))
+                contender = self._contender(queue) if queue.kind is Kind.QUEUE else None
+                if contender is not None:
+                    tournament.enter(contender)
                     tournament.replay(queue)
         return tournament
+
+    def _contender(self, queue: QuotaKey) -> Contender[Workload] | None:
+        """Return who competes for a queue, the same in each cohort above it."""
+        if queue not in self._contenders:
+            head = self._head(queue)
+            self._contenders[queue] = (
+                Contender(queue, self._asks(head), urgency(head), head) if head else None
+            )
+        return self._contenders[queue]
 
     def _head(self, queue: QuotaKey) -> Workload | None:
         """Return who is next in a queue: the most urgent that can run at all."""

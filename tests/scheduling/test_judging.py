@@ -9,11 +9,13 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from queues import services as queues
+from queues.access import actor_for
 from queues.descriptions import describe_cluster_queue, describe_flavor, describe_local_queue
 from queues.models import ClusterQueue, LocalQueue, Namespace, ResourceFlavor
 from queues.specs import LocalQueueSpec, NamespaceSpec, PriorityClassSpec, TeamSpec, TopologySpec
 from scheduling import judging, services
 from scheduling.models import Node, Workload
+from scheduling.selectors.quotas import load_board
 from scheduling.services import delete_node, describe_node, load_world, save_node, set_cordon
 from scheduling.specs import PodSetSpec, WorkloadSpec
 from tests.scheduling.loop.world import nodes, queue
@@ -106,6 +108,29 @@ def test_what_has_changed_is_read(change: Callable[[], object], read: list[int])
     judging.forget()
     assert count == 2
     assert kept == told()
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_page_keeps_no_promise_that_has_changed(
+    change: Callable[[], object], settings: Any, ada: Any
+) -> None:
+    actor = actor_for(ada)
+    load_board(actor)
+    change()
+    kept = load_board(actor)
+    settings.WORLD_KEPT = False
+    anew = load_board(actor)
+    assert replace(kept.snapshot, now=0.0) == replace(anew.snapshot, now=0.0)
+    assert kept.rows == anew.rows
+    assert kept.queues == anew.queues
+
+
+def test_a_page_reads_promises_once(ada: Any) -> None:
+    actor = actor_for(ada)
+    load_board(actor)
+    with CaptureQueriesContext(connection) as asked:
+        load_board(actor)
+    assert not [one for one in asked if "node_labels" in one["sql"]]
 
 
 def test_what_has_not_changed_is_not_read(read: list[int]) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django import template
 from django.utils import timezone
@@ -162,11 +163,11 @@ def clock(value: datetime | None) -> str:
 
 
 @register.filter
-def stamp(value: datetime | None) -> str:
-    """Return day and time in UTC: ``14 Jul 14:03``; with the year where it is another."""
+def stamp(value: datetime | None, zone: str = "UTC") -> str:
+    """Return day and time in a zone: ``14 Jul 14:03``; with the year where it is another."""
     if value is None:
         return DASH
-    value = value.astimezone(UTC)
+    value = value.astimezone(ZoneInfo(zone))
     return day_and_time(value, with_year=value.year != timezone.now().year)
 
 
