@@ -112,8 +112,8 @@ def _save(request: HttpRequest, kept: Mapping[str, str]) -> HttpResponse:
     if only_check:
         return _show(request, table, kept, checked=True, findings=found)
     if reason.unconfirmed(found, told):
-        more = {"problems": [unnamed(reason, told)], "reason": reason}
-        return _show(request, table, kept, REFUSED, checked=True, findings=found, **more)
+        lacking: dict[str, Any] = {"problems": [unnamed(reason, told)], "checked": True}
+        return _show(request, table, kept, REFUSED, reason=reason, findings=found, **lacking)
     words = ngettext("%(n)d queue is saved.", "%(n)d queues are saved.", len(saved))
     messages.success(request, words % {"n": len(saved)})
     for diagnostic in found:

@@ -53,7 +53,13 @@ def test_two_queues_are_changed_in_one_go_with_one_request_id(browser):
     assert len({entry.request_id for entry in entries}) == 1
 
 
-# ---- what costs others work is confirmed ---------------------------------------------------------
+def test_every_amount_has_a_label_and_nothing_else_does(browser):
+    page = browser.get(PAGE).text
+    assert f'aria-label="cq-ia {FLAVOR}: Nominal"' in page
+    assert ": None" not in page
+
+
+# ---- what costs others work is confirmed --------------------------------------------------------
 @pytest.mark.parametrize(
     ("wanted", "typed", "names"),
     [
