@@ -94,7 +94,8 @@ class PriceEndForm(forms.Form):
 
     def __init__(self, *args: Any, begins_at: datetime, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if begins_at > clock.now():
+        self.is_coming = begins_at > clock.now()
+        if self.is_coming:
             words = _("Empty takes it back: it has not begun, and what was before it goes on.")
             self.fields["valid_to"].help_text = words
 

@@ -1,6 +1,7 @@
 """Forms of mappings: a new one, its end, a file of many, one click for what is unmatched."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -15,7 +16,7 @@ from finops.forms import REASON_LENGTH
 from finops.mapping_rules import SAID_BY
 from finops.models.mappings import BillingMode, MappingKind
 from finops.specs import MappingSpec
-from gpuplatform.common.csvs import BadCsvError, csv_rows
+from gpuplatform.common.csvs import BadCsvError, csv_lines
 from gpuplatform.common.days import InstantField
 from gpuplatform.common.decimals import AmountField
 from gpuplatform.common.periods import is_day
@@ -126,6 +127,9 @@ class AssignForm(forms.Form):
         )
 
 
+_ROW = re.compile(r"mappings\[(?P<row>\d+)\]\.", re.ASCII)
+
+
 class MappingFileForm(forms.Form):
     """Many mappings as CSV, with the columns of the export."""
 
@@ -138,7 +142,20 @@ class MappingFileForm(forms.Form):
         Raises:
             Rejected: no CSV with these columns, or a cell that cannot be read.
         """
-        return read_csv(self.cleaned_data["file"])
+        rows = read_csv(self.cleaned_data["file"])
+        self._lines = [line for line, _row in rows]
+        return specs_of(row for _line, row in rows)
+
+    def told(self, problem: Problem) -> str:
+        """Return a problem of a row with its line in the file, another one as it is."""
+        lines: list[int] = getattr(self, "_lines", [])
+        found = _ROW.match(problem.path)
+        position = int(found["row"]) if found else 0  # of one row the paths name no row
+        if position >= len(lines):
+            return str(problem.message)
+        words = gettext("Line {line}, {column}: {problem}")
+        column = problem.path[found.end() :] if found else problem.path
+        return words.format(line=lines[position], column=column, problem=problem.message)
 
 
 def team_choices() -> list[tuple[str, str]]:
@@ -147,11 +164,11 @@ def team_choices() -> list[tuple[str, str]]:
     return [(name, display or name) for name, display in rows]
 
 
-def read_csv(file: Any) -> list[MappingSpec]:
-    """Return the mappings of a file; columns that the export adds are not read.
+def read_csv(file: Any) -> list[tuple[int, dict[str, str | None]]]:
+    """Return the rows of a file, each with its line.
 
     Raises:
-        Rejected: with the problems of every row; paths start with ``mappings[1]``.
+        Rejected: it cannot be read, or lacks what every mapping has.
     """
     body = file.read(MOST_BYTES + 1)
     if len(body) > MOST_BYTES:
@@ -163,14 +180,23 @@ def read_csv(file: Any) -> list[MappingSpec]:
         words = gettext("The file is not UTF-8.")
         raise Rejected([Problem("file", "BAD_TEXT", words)]) from error
     try:
-        rows = csv_rows(text)
+        rows = csv_lines(text)
     except BadCsvError as error:
         words = gettext("The file cannot be read: {why}.").format(why=error)
         raise Rejected([Problem("file", "BAD_SYNTAX", words)]) from error
-    lacking = {"kind", "value"} - set(rows[0] if rows else {})
+    lacking = {"kind", "value"} - set(rows[0][1] if rows else {})
     if lacking or len(rows) > MOST_ROWS:
         words = gettext("The file needs the columns kind and value, and from 1 to {most} rows.")
         raise Rejected([Problem("file", "BAD_SYNTAX", words.format(most=MOST_ROWS))])
+    return rows
+
+
+def specs_of(rows: Iterable[Mapping[str, Any]]) -> list[MappingSpec]:
+    """Return the mappings of rows; columns that the export adds are not read.
+
+    Raises:
+        Rejected: with the problems of every row; paths start with ``mappings[1]``.
+    """
     problems: list[Problem] = []
     specs = [
         _spec_of(row, f"mappings[{position}].", problems) for position, row in enumerate(rows)

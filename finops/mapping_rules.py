@@ -174,7 +174,7 @@ def _check_closed(starts_at: datetime, world: MappingWorld) -> Iterator[Problem]
 
 
 def _closed(path: str, until: datetime) -> Problem:
-    words = _("Months before {end} are closed; nothing can change in them.")
+    words = _("The last closed month ended {end}; nothing can change before that.")
     return Problem(path, "PERIOD_CLOSED", words.format(end=f"{until:%Y-%m-%d}"))
 
 

@@ -114,7 +114,7 @@ def check_end(price: Price, ends_at: datetime, closed_until: datetime | None) ->
         )
         return [Problem("valid_to", "PRICE_ENDED", sentence)]
     if closed_until is not None and ends_at < closed_until:
-        sentence = _("Months before {end} are closed; a price cannot end in them.").format(
+        sentence = _("The last closed month ended {end}; a price cannot end before that.").format(
             end=f"{closed_until:%Y-%m-%d}"
         )
         return [Problem("valid_to", "PERIOD_CLOSED", sentence)]
@@ -168,7 +168,7 @@ def _check_overlap(spec: PriceSpec, starts_at: datetime, world: PriceWorld) -> I
 
 def _check_closed(starts_at: datetime, world: PriceWorld) -> Iterator[Problem]:
     if world.closed_until is not None and starts_at < world.closed_until:
-        sentence = _("Months before {end} are closed; a price cannot start in them.").format(
-            end=f"{world.closed_until:%Y-%m-%d}"
-        )
+        sentence = _(
+            "The last closed month ended {end}; a price cannot start before that."
+        ).format(end=f"{world.closed_until:%Y-%m-%d}")
         yield Problem("valid_from", "PERIOD_CLOSED", sentence)

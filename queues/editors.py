@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -99,7 +100,7 @@ def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
         return _show(request, editing, REFUSED, problems=problems)
     told = {"checked": True, "findings": found, "asks_name": editing.form.unconfirmed(found, name)}
     if only_check or told["asks_name"]:
-        lacking = [] if only_check else [_unnamed(editing.form, name)]
+        lacking = [] if only_check else [unnamed(editing.form, name)]
         status = REFUSED if lacking else 200
         return _show(request, editing, status, problems=lacking, **told)
     messages.success(request, gettext("%(name)s is saved.") % {"name": saved.name})
@@ -108,7 +109,7 @@ def answer(request: HttpRequest, editing: Editing) -> HttpResponse:
     return redirect(editing.page) if editing.page else redirect(editing.kind, name=saved.name)
 
 
-def _unnamed(form: EditForm, name: str) -> dict[str, str]:
+def unnamed(form: forms.Form, name: str) -> dict[str, str]:
     """Say at its field that the name must be typed, for the summary, too."""
     words = gettext("This costs others running work: type %(name)s to apply it.")
     message = words % {"name": name}

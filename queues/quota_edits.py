@@ -18,10 +18,11 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from gpuplatform.common.consequences import carry_out
+from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.pages import asked, rows_response, wanted_format
 from gpuplatform.common.problems import Problem, Rejected, Stale
 from queues.access import actor_of, require
-from queues.editors import CONFLICT, REFUSED, form_page
+from queues.editors import CONFLICT, REFUSED, form_page, unnamed
 from queues.forms.cell_files import (
     COLUMNS,
     CellFile,
@@ -31,7 +32,7 @@ from queues.forms.cell_files import (
     read_cells,
 )
 from queues.forms.cells import MOST_ROWS, SeenRows, filled
-from queues.forms.edits import REASON_HELP, REASON_LENGTH
+from queues.forms.edits import REASON_HELP, REASON_LENGTH, costs_work
 from queues.forms.filling import FillForm, fill
 from queues.models import ClusterQueue, Cohort, FlavorQuota, Team
 from queues.services.cells import save_cells
@@ -48,14 +49,24 @@ AMOUNTS = ("nominal", "borrowing_limit", "lending_limit")
 
 
 class ReasonForm(forms.Form):
-    """Why the quotas change; not asked for where nothing is kept."""
+    """Why the quotas change, not asked for where nothing is kept; and that others lose by it."""
 
+    confirm = forms.CharField(
+        label=_("The name of the queue, or how many queues change, typed out"),
+        help_text=_("Asked for where work is evicted, or where less is promised than is held."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        required=False,
+    )
     reason = forms.CharField(
         label=_("Reason"),
         widget=forms.Textarea(attrs={"rows": 2}),
         validators=[MinLengthValidator(REASON_LENGTH)],
         help_text=REASON_HELP,
     )
+
+    def unconfirmed(self, found: Iterable[Diagnostic], told: str) -> bool:
+        """Return whether the edit costs others work and ``told`` was not typed for it."""
+        return costs_work(found) and self.cleaned_data.get("confirm", "").strip() != told
 
 
 @form_page
@@ -83,13 +94,15 @@ def _save(request: HttpRequest, kept: Mapping[str, str]) -> HttpResponse:
     if mistakes or not (only_check or reason.is_valid()):
         return _show(request, table, kept, REFUSED, problems=mistakes, reason=reason)
     wanted = table.wanted()
+    names = {cell.queue for cell in wanted}
+    told = str(len(names)) if len(names) > 1 else next(iter(names))
     try:
         user, versions = actor_of(request).user, table.versions()
         why = "" if only_check else reason.cleaned_data["reason"]
         saved, found = carry_out(
             CellsSpec(tuple(wanted)),
             lambda: save_cells(wanted, actor=user, reason=why, versions=versions),
-            keep=not only_check,
+            keep=lambda seen: not (only_check or reason.unconfirmed(seen, told)),
         )
     except Stale as error:
         return _show_conflict(request, table, kept, error)
@@ -98,6 +111,9 @@ def _save(request: HttpRequest, kept: Mapping[str, str]) -> HttpResponse:
         return _show(request, table, kept, REFUSED, problems=problems)
     if only_check:
         return _show(request, table, kept, checked=True, findings=found)
+    if reason.unconfirmed(found, told):
+        lacking: dict[str, Any] = {"problems": [unnamed(reason, told)], "checked": True}
+        return _show(request, table, kept, REFUSED, reason=reason, findings=found, **lacking)
     words = ngettext("%(n)d queue is saved.", "%(n)d queues are saved.", len(saved))
     messages.success(request, words % {"n": len(saved)})
     for diagnostic in found:

@@ -71,7 +71,7 @@ class DecideForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 2}),
         required=False,
         max_length=2_000,
-        help_text=_("To decline, at least 10 characters; the team reads it."),
+        help_text=_("At least 10 characters; the team reads it."),
     )
     lender = forms.ChoiceField(
         label=_("Out of the quota of"),
@@ -241,7 +241,7 @@ def _show(
         "row": row,
         "actor": actor,
         "form": form or (DecideForm(row) if decides else None),
-        "moved": requests.moved_since(row) if row.is_open else [],
+        "moved": requests.moved_since(row) if row.is_open else requests.given_otherwise(row),
         "may_decide": decides,
         "may_withdraw": row.is_open and (decides or actor.leads(row.team_id)),
     }

@@ -22,6 +22,7 @@ class Board:
     adjustments: tuple[Adjustment, ...]
     freeze: Freeze | None
     digest: str
+    older: tuple[BillingPeriod, ...]  # months before it that are not closed
 
     @property
     def period(self) -> BillingPeriod:
@@ -69,4 +70,14 @@ def close_board(actor: Actor, name: str) -> Board | None:
         adjustments=tuple(period.adjustments.select_related("team", "original")),
         freeze=Freeze.objects.filter(period=period).first() if is_closed else None,
         digest=digest_of(period, bills=bills).sha256,
+        older=() if is_closed else _older(period),
     )
+
+
+def _older(period: BillingPeriod) -> tuple[BillingPeriod, ...]:
+    """Return the earlier months that are still open: what closes a month closes what was before.
+
+    No price, mapping or shared cost begins or ends before the end of the last closed month.
+    """
+    rows = BillingPeriod.objects.filter(ends_at__lte=period.starts_at)
+    return tuple(rows.exclude(status=PeriodStatus.CLOSED).order_by("starts_at"))

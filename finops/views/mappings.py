@@ -138,7 +138,7 @@ def mapping_import(request: HttpRequest) -> HttpResponse:
             return redirect("mappings")
         except Rejected as refusal:
             for problem in refusal.problems[:MOST_SAID]:
-                form.add_error("file", f"{problem.path}: {problem.message}")
+                form.add_error("file", form.told(problem))
     status = 422 if form.is_bound and form.errors else 200
     context = {"form": form, "columns": COLUMNS}
     return render(request, "finops/mapping_import.html", context, status=status)

@@ -17,7 +17,7 @@ from gpuplatform.common.pages import asked, is_fragment, rail_links, viewer_of
 from queues.access import Actor, actor_of, require, visible
 from queues.models import ClusterQueue, ResourceFlavor, Team, User
 from queues.selectors import visible_cohorts
-from scheduling.models import Node
+from scheduling.models import Node, Workload
 from scheduling.selectors.workloads import workload_rows
 
 MOST = 6  # of a kind
@@ -83,10 +83,14 @@ def _workloads(actor: Actor, text: str) -> Group:
     named = Q(name__icontains=text) | Q(namespace__icontains=text)
     rows = workload_rows(actor).filter(named | _is_uid(text)).order_by("-created_at", "uid")
     hits = (
-        Hit(row.name, reverse("workload", args=[row.uid]), f"{row.namespace}, {row.status}")
+        Hit(row.name, reverse("workload", args=[row.uid]), f"{row.namespace}, {_state(row)}")
         for row in rows[:MOST]
     )
     return _group(gettext("Workloads"), hits, f"{reverse('workloads')}?q=", text)
+
+
+def _state(row: Workload) -> str:
+    return str(row.get_outcome_display() or row.get_status_display())
 
 
 def _is_uid(text: str) -> Q:

@@ -36,7 +36,8 @@ class CellForm(forms.Form):
             "lending_limit": limit_text(cell.resource, cell.lending_limit),
         }
         super().__init__(data, prefix="|".join(cell.place), initial=initial)
-        for name, field in self.fields.items():
+        for name in AMOUNTS:
+            field = self.fields[name]
             label = f"{cell.queue} {cell.flavor}: {field.label}"
             field.widget.attrs.update(
                 {"class": "num", "inputmode": "numeric", "aria-label": label}

@@ -30,6 +30,11 @@ Part = tuple[str, Decimal, Decimal]  # cohort, own weight, that of all its membe
 Placing = Callable[[Problem], str | None]
 
 
+def costs_work(found: Iterable[Diagnostic]) -> bool:
+    """Return whether an edit takes running work, or promises less than is held."""
+    return any(diagnostic.code in COSTLY for diagnostic in found)
+
+
 class EditForm(forms.Form):
     """What every edit carries: the version and the state that were seen, and the reason."""
 
@@ -69,12 +74,8 @@ class EditForm(forms.Form):
 
         Who loses work by it, or more than is its own by then: ``product.md`` 1.3, page 4.
         """
-        costs = any(diagnostic.code in COSTLY for diagnostic in found)
-        return (
-            costs
-            and "confirm" in self.fields
-            and self.cleaned_data.get("confirm", "").strip() != name
-        )
+        asks = "confirm" in self.fields and costs_work(found)
+        return asks and self.cleaned_data.get("confirm", "").strip() != name
 
     def need_no_reason(self) -> None:
         """Let the form be asked what it would do; nothing is kept, so nothing is audited."""

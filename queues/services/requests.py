@@ -120,6 +120,16 @@ def moved_since(row: QuotaRequest) -> list[tuple[CellSpec, CellSpec]]:
     ]
 
 
+def given_otherwise(row: QuotaRequest) -> list[tuple[CellSpec, CellSpec]]:
+    """Return the cells of an approved request that came to other amounts than were asked for.
+
+    Each as it stood, and as the approval left it; what the lender gave is not among them.
+    """
+    asked = {_cell(told).place: _cell(told) for told in row.cells}
+    given = [(_cell({**told, **told["was"]}), _cell(told)) for told in row.given if told["was"]]
+    return [(was, now) for was, now in given if now.place in asked and now != asked[now.place]]
+
+
 def _with(told: Mapping[str, Any], stand: Places) -> CellSpec:
     """Return a cell as it stands with what was asked for; limits of others' edits stay."""
     asked, was = _cell(told), told["was"]

@@ -87,7 +87,7 @@ def _pending_words(numbers: Numbers) -> str:
 
 def _idle_words(page: Overview, numbers: Numbers) -> str:
     if page.board.actor.sees_everything:
-        return percent_of(numbers.idle, numbers.usable)
+        return percent_of(numbers.idle, numbers.total)  # of the same as what is in use
     return gettext("of your quota, in nobody's hands")
 
 

@@ -216,7 +216,19 @@ def test_a_bad_file_is_refused_row_by_row(june, fin, signed_in):
     body = {"file": SimpleUploadedFile("m.csv", file), "reason": "no, and why so"}
     response = signed_in(fin).post("/mappings/import/", body)
     assert response.status_code == 422
-    assert "mappings[0].valid_from" in response.content.decode()
+    assert "Line 2, valid_from: yesterday cannot be read." in response.content.decode()
+    assert not Mapping.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "line"), [("", 2), ("queue,ok,ia,,\n", 2), ('queue,"two\nlines",ia,,\n', 4)]
+)
+def test_what_breaks_a_rule_is_told_with_its_line_in_the_file(june, fin, signed_in, more, line):
+    bad = "queue,b,nobody,,\n"
+    text = "kind,value,team,gpus,valid_from\n" + (more + bad if line > 2 else bad + more)
+    body = {"file": SimpleUploadedFile("m.csv", text.encode()), "reason": "no, and why so"}
+    page = signed_in(fin).post("/mappings/import/", body).content.decode()
+    assert f"Line {line}, team: There is no team nobody." in page
     assert not Mapping.objects.exists()
 
 

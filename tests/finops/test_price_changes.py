@@ -258,7 +258,9 @@ def test_a_price_that_has_not_begun_is_taken_back_and_the_one_before_it_goes_on(
     wrong = services.set_price(doubled(LATER), fin)
     browser, path = signed_in(fin), f"/prices/{wrong.pk}/end/"
     assert "Take back" in browser.get("/prices/").content.decode()
-    assert "Empty takes it back" in browser.get(path).content.decode()
+    page = browser.get(path).content.decode()
+    assert "Empty takes it back" in page
+    assert "Nothing follows it" not in page
     assert browser.post(path, {"reason": "a typing mistake"}).status_code == 302
     old.refresh_from_db()
     assert (Price.objects.get(), old.valid_to) == (old, None)

@@ -45,12 +45,39 @@ def browser(platform, ada, signed_in):
 
 
 def test_two_queues_are_changed_in_one_go_with_one_request_id(browser):
-    answer = browser.post(PAGE, sent({"cq-datos": "6", "cq-ia": "10"}))
+    answer = browser.post(PAGE, sent({"cq-datos": "6", "cq-ia": "10"}, confirm="2"))
     assert (answer.status_code, answer["Location"]) == (302, PAGE)
     assert nominals() == {"cq-datos": 6, "cq-ia": 10}
     entries = AuditEntry.objects.filter(action="cluster_queue.updated")
     assert [entry.reason for entry in entries] == [REASON, REASON]
     assert len({entry.request_id for entry in entries}) == 1
+
+
+def test_every_amount_has_a_label_and_nothing_else_does(browser):
+    page = browser.get(PAGE).text
+    assert f'aria-label="cq-ia {FLAVOR}: Nominal"' in page
+    assert ": None" not in page
+
+
+# ---- what costs others work is confirmed --------------------------------------------------------
+@pytest.mark.parametrize(
+    ("wanted", "typed", "names"),
+    [
+        ({"cq-ia": "1"}, "cq-ia", "type cq-ia to apply it"),
+        ({"cq-datos": "9", "cq-ia": "1"}, "2", "type 2 to apply it"),
+    ],
+)
+def test_a_nominal_below_what_is_held_is_confirmed_by_name_or_number(
+    browser, wanted, typed, names
+):
+    for wrong in ("", "cq-other"):
+        answer = browser.post(PAGE, sent(wanted, confirm=wrong))
+        assert (answer.status_code, nominals()) == (422, {"cq-datos": 8, "cq-ia": 8})
+        assert names in answer.text
+        assert "EDIT_BELOW_USE" in answer.text
+        assert f'value="{wanted["cq-ia"]}"' in answer.text  # nothing that was typed is lost
+    assert browser.post(PAGE, sent(wanted, confirm=f" {typed} ")).status_code == 302
+    assert nominals()["cq-ia"] == 1
 
 
 # ---- one amount for the selected rows ----------------------------------------------------------
@@ -160,7 +187,8 @@ def test_two_editors_collide_and_nothing_is_lost(browser):
     assert ours.is_clash
     assert not clashes[f"cq-datos {FLAVOR}"].is_clash
     assert nominals() == {"cq-datos": 8, "cq-ia": 9}
-    assert browser.post(PAGE, again(answer)).status_code == 302  # as the page now has it
+    as_shown = again(answer, confirm="2")
+    assert browser.post(PAGE, as_shown).status_code == 302
     assert nominals() == {"cq-datos": 6, "cq-ia": 10}
 
 
@@ -170,13 +198,13 @@ def test_what_only_they_changed_is_taken_from_them(browser):
     ClusterQueue.objects.update(version=2)
     answer = browser.post(PAGE, sent({"cq-datos": "6", "cq-ia": "8"}))
     assert answer.status_code == 412
-    assert browser.post(PAGE, again(answer)).status_code == 302
+    assert browser.post(PAGE, again(answer, confirm="cq-datos")).status_code == 302
     assert nominals() == {"cq-datos": 6, "cq-ia": 9}
 
 
-def again(answer):
+def again(answer, **more):
     """Return what the shown form would send."""
-    data = {"reason": REASON}
+    data = {"reason": REASON} | more
     for form in answer.context["cells"].forms:
         data |= {form[name].html_name: form[name].value() or "" for name in form.fields}
     versions = answer.context["versions"].items()

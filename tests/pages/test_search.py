@@ -46,6 +46,12 @@ def test_a_member_finds_what_is_theirs_and_nothing_of_others(platform, lea, sign
         assert str(platform.secret.uid) not in answer.replace(f"“{text}”", "")
 
 
+def test_states_are_told_in_the_language_of_the_page(platform, ada, signed_in):
+    headers = {"HX-Request": "true", "Accept-Language": "de"}
+    page = signed_in(ada).get("/search/", {"q": "later"}, headers=headers).text
+    assert "ns-datos, Wartend" in page
+
+
 def test_nothing_found_says_what_was_looked_for(platform, ada, signed_in):
     assert "“&lt;b&gt;zebra”" in found(signed_in(ada), "<b>zebra")
 

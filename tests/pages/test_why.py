@@ -1,5 +1,7 @@
 """Why work waits, what would help, who made room, who ended it: as its reader may know."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -93,6 +95,20 @@ def test_what_can_never_start_says_so_and_is_not_wanted(platform, ada, signed_in
     overview = signed_in(ada).get(reverse("overview")).text
     assert "14 of 16 GPUs are in use and 4 more are wanted" in overview
     assert "36 GPUs more can never start" in overview
+
+
+def test_used_and_idle_are_parts_of_one_whole(platform, ada, signed_in):
+    """Of 24 GPUs 14 are in use, 6 idle and 4 out of service."""
+    for name in ("more-1", "more-2"):
+        node = Node.objects.get(name="h100-node-01")
+        node.pk, node.name, node.schedulable = None, name, name == "more-1"
+        node.save()
+    overview = " ".join(
+        re.sub(r"<[^>]+>", " ", signed_in(ada).get(reverse("overview")).text).split()
+    )
+    assert "20 healthy, 4 out of service" in overview
+    assert "In use 14 58 %" in overview
+    assert "Idle 6 25 %" in overview
 
 
 def test_an_ended_workload_stood_and_names_who_cancelled_it(platform, lea, signed_in):

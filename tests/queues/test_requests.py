@@ -82,6 +82,9 @@ def test_an_approval_adds_the_difference_to_what_was_edited_meanwhile(promises, 
     requests.approve(row, actor=admin, note=YES)
     quota = FlavorQuota.objects.get(cluster_queue__name="cq-datos")
     assert (quota.nominal, quota.borrowing_limit) == (14, 3), "nobody asked for another limit"
+    decided = page.get(f"/requests/{row.pk}/").content.decode()
+    assert "The approval added the difference" in decided
+    assert "10 → 14" in decided
 
 
 def test_a_loan_comes_out_of_the_lenders_quota_and_goes_back_on_its_day(promises, lead, admin):
@@ -194,6 +197,7 @@ def test_a_lead_asks_and_an_admin_checks_and_approves_in_the_browser(promises, l
     assert "8 → 12" in page
     assert "For you to decide" not in page
     office = browser(admin)
+    assert "At least 10 characters; the team reads it." in office.get(where).text
     decide = f"{where}decide/"
     checked = office.post(decide, {"check": "1", "lender": "cq-ia"})
     assert checked.status_code == 200
@@ -204,6 +208,7 @@ def test_a_lead_asks_and_an_admin_checks_and_approves_in_the_browser(promises, l
     assert answer.status_code == 302
     assert nominals() == {"cq-datos": 12, "cq-ia": 4}
     assert "approved" in office.get("/requests/").text
+    assert "added the difference" not in office.get(where).text  # it gave what was asked for
 
 
 def test_only_an_admin_decides_and_strangers_see_nothing(promises, lead):

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 import time_machine
 
+from finops.billing import rebuild_draft
 from finops.models import BillingPeriod, IssuedBill
 from gpuplatform.common.models import AuditEntry
 from queues.models import Team
@@ -74,6 +75,19 @@ def test_what_stands_in_the_way_is_on_the_board_with_a_form_that_needs_a_reason(
     assert "Datos is charged and has no cost centre" in text_of(page)
     assert "cannot be acknowledged" in text_of(page)
     assert page.context["board"].blocking == 1
+
+
+def test_a_month_before_it_that_is_still_open_is_told_before_it_is_closed(fin, ada, signed_in):
+    charged_june()
+    assert "is still open" not in text_of(signed_in(fin).get(BOARD))
+    rebuild_draft("2026-05", now=AFTER)
+    said = "2026-05 is still open. Once this month is closed, no price"
+    assert said in text_of(signed_in(fin).get(BOARD))
+    close(fin, ada)
+    late = {"unit": "gpu_hour", "subject": "*", "amount": "2", "valid_from": "2026-05-10"}
+    answer = signed_in(fin).post("/prices/new/", late | {"reason": "a price of May"})
+    assert "The last closed month ended 2026-07-01" in text_of(answer)  # May itself is not closed
+    assert "is still open" not in text_of(signed_in(fin).get(BOARD))
 
 
 def test_an_adjustment_by_hand_is_a_line_of_the_bill(fin, ada, signed_in):
