@@ -67,8 +67,8 @@ def cost_by(request: HttpRequest) -> HttpResponse:
     """Show the cost of a window by a dimension; the address says which."""
     actor = bill_reader(request)
     asks, query = narrowing(request, ASKED), query_of(request.GET)
-    if refusal := refused(request, asks.told):
-        return refusal
+    if plain := refused(request, asks.told):
+        return plain
     context: dict[str, Any] = {
         "query": query,
         "dimensions": words.DIMENSIONS,

@@ -22,8 +22,8 @@ def hours(request: HttpRequest) -> HttpResponse:
     """Show counters of GPU-hours by team, queue or workload; the address says which."""
     window, group = asked(request, "window") or HOURS_WINDOW, asked(request, "group") or "team"
     asks = narrowing(request, ("window", "group"))
-    if refusal := refused(request, asks.told):
-        return refusal
+    if plain := refused(request, asks.told):
+        return plain
     context: dict[str, Any] = {
         "asked_window": window,
         "group": group,

@@ -26,6 +26,7 @@ from scheduling.models import Admission, Node, Placement, Workload, WorkloadEven
 from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
+from scheduling.selectors.foreseen import foresee
 from scheduling.selectors.life import Life, life_of
 from scheduling.selectors.nodes import read_places
 from scheduling.selectors.pages import Pages
@@ -208,6 +209,7 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
     )
     if workload is None:
         return None
+    foresee(workload)
     admission = next((a for a in workload.stays if _matters(workload, a)), None)
     discretion = Discretion(actor)
     queue = admission.cluster_queue if admission else workload.cluster_queue
