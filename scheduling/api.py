@@ -45,6 +45,7 @@ from scheduling.selectors.availability import read_availability
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.exports import described, pod_classes
 from scheduling.selectors.forecast import forecast_spec
+from scheduling.selectors.foreseen import foresee
 from scheduling.selectors.fragments import fragment_json, read_fragments
 from scheduling.serializers import (
     JUDGED,
@@ -55,6 +56,7 @@ from scheduling.serializers import (
 from scheduling.services import (
     cancel_workload,
     load_world,
+    owner_of,
     submit_workload,
     within_rights,
 )
@@ -186,7 +188,8 @@ class WorkloadsView(AsFile, ListAPIView[Workload]):
         taken = submit_workload(spec, actor=actor.user, dry_run=dry_run, world=world)
         if taken.workload is None:
             warnings = [diagnostic.as_json() for diagnostic in taken.diagnostics]
-            told = forecast_spec(spec, world, actor).as_json()
+            owner = owner_of(spec, world)
+            told = forecast_spec(spec, world, actor, owner.pk if owner else None).as_json()
             answer = {"dry_run": True, "warnings": warnings, "forecast": told}
             return Response(answer, HTTPStatus.OK)
         address = reverse("api-workload", args=[taken.workload.uid])
@@ -235,7 +238,8 @@ class WorkloadView(CheckedView):
     def _row(self, request: Request, uid: UUID) -> Workload:
         events = Prefetch("events", WorkloadEvent.objects.select_related("other"))
         rows = Workload.objects.select_related("team").prefetch_related("pod_sets", events)
-        return get_object_or_404(visible(rows, actor_of(request)), uid=uid)
+        found = get_object_or_404(visible(rows, actor_of(request)), uid=uid)
+        return foresee(found) if request.method == "GET" else found
 
 
 class AlertsView(CheckedView):

@@ -62,13 +62,18 @@ def templates() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple((re.compile(pattern), path) for pattern, path in parts)
 
 
+def template_of(path: str) -> str | None:
+    """Return the address of the schema that a path is of; one in words goes before the others."""
+    return next((one for pattern, one in templates() if pattern.fullmatch(path)), None)
+
+
 def operation(method: str, path: str) -> dict[str, Any] | None:
     """Return what the schema says of a request, None where it knows no such operation."""
-    for pattern, template in templates():
-        if pattern.fullmatch(path):
-            found: dict[str, Any] | None = schema()["paths"][template].get(method.lower())
-            return found
-    return None
+    template = template_of(path)
+    if template is None:
+        return None
+    found: dict[str, Any] | None = schema()["paths"][template].get(method.lower())
+    return found
 
 
 @cache

@@ -44,9 +44,9 @@ from finops.reconciling import (
 from finops.specs import EVERY_FLAVOR
 from gpuplatform.common import clock
 from gpuplatform.common.money import rounded
+from gpuplatform.common.questions import fetch
 from queues.access import Actor
 from scheduling.models import CapacityInterval, UsageInterval
-from scheduling.persist import fetch
 
 CHECK_COLUMNS = (
     *("period", "check", "subject", "a", "b", "difference", "status", "cause"),

@@ -27,10 +27,15 @@ def blocked(workload: Workload) -> Why:
             BlockerCode.QUEUE_INACTIVE, where=where, facts={"cause": workload.blocked}
         )
         return PendingReason.ON_HOLD, (blocker,)
-    code = BlockerCode(workload.blocked)
+    return resting(workload.blocked, where, workload.not_before)
+
+
+def resting(word: str, where: str, until: float | None) -> Why:
+    """Return why a known code keeps work out of a queue; ``until``: seconds of the clock."""
+    code = BlockerCode(word)
     facts: dict[str, str | int] = {}
-    if code in _UNTIL and workload.not_before is not None:
-        facts["until"] = math.ceil(workload.not_before)
+    if code in _UNTIL and until is not None:
+        facts["until"] = math.ceil(until)
     return _REASONS.get(code, PendingReason.MISCONFIGURED), (
         Blocker(code, where=where, facts=facts),
     )

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 from django.utils.translation import gettext, ngettext
 
+from gpuplatform.common import clock
 from gpuplatform.common.diagnostics import Diagnostic
 from gpuplatform.common.reasons import describe_amount
 from queues.access import Actor
@@ -19,6 +20,7 @@ from scheduling.lines import part_of
 from scheduling.models import Workload
 from scheduling.rules import candidate
 from scheduling.selectors.discretion import Discretion
+from scheduling.selectors.foreseen import refusal_of
 from scheduling.selectors.waiting import blocker_lines, deciding
 from scheduling.specs import WorkloadSpec
 from scheduling.world import World
@@ -26,9 +28,14 @@ from scheduling.world import World
 MOST_WAITING = 2_000  # beyond this a cycle takes longer than somebody waits for an answer
 
 
-def forecast_spec(spec: WorkloadSpec, world: World, actor: Actor | None) -> Diagnostic:
-    """Return what the next cycle would do with a workload that was not kept."""
+def forecast_spec(
+    spec: WorkloadSpec, world: World, actor: Actor | None, team_id: int | None
+) -> Diagnostic:
+    """Return what the next cycle would do with a workload of this team that was not kept."""
     work = candidate(spec, world)
+    if not work.blocked:
+        why, until = refusal_of(work.queue, team_id, clock.now())
+        work = replace(work, blocked=why, not_before=until)
     known = world.snapshot.workloads
     snapshot = replace(world.snapshot, workloads=(*known, work) if spec.active else known)
     return forecast([work.key], snapshot, actor)[work.key]

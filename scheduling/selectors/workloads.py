@@ -25,6 +25,7 @@ from scheduling.models import Admission, Workload, WorkloadEvent
 from scheduling.selectors.devices import numbers_of
 from scheduling.selectors.discretion import Discretion
 from scheduling.selectors.events import EventLine, event_line
+from scheduling.selectors.foreseen import foresee
 from scheduling.selectors.life import Life, life_of
 from scheduling.selectors.reservations import ReservationRow, reservation_of
 from scheduling.selectors.story_facts import StoryFacts, made_room, read_facts
@@ -212,6 +213,7 @@ def workload_story(actor: Actor, uid: UUID) -> Story | None:
     )
     if workload is None:
         return None
+    foresee(workload)
     admission = next((a for a in workload.stays if _matters(workload, a)), None)
     facts = read_facts(workload, admission, actor)
     discretion = Discretion(actor, facts.pages)

@@ -28,8 +28,8 @@ pytestmark = pytest.mark.services
 WORLD = (Path(__file__).parent / "contract_world.py").read_text()
 NUMBER = 61  # of the database of the broker
 TIMEOUT_S = 60
-# Nobody is told to wait; what is called is where nobody answers.
-ENVIRONMENT = {"API_PER_S": "0", "SOURCE_HOSTS": "localhost:9", "WEBHOOK_HOSTS": "localhost:9"}
+# Nobody is told to wait; no source may be called, and of webhooks one where nobody answers.
+ENVIRONMENT = {"API_PER_S": "0", "WEBHOOK_HOSTS": "localhost:9"}
 
 
 class Live(NamedTuple):

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
+from schemathesis.core.media_types import YAML_MEDIA_TYPES
 from schemathesis.specs.openapi import checks
 
 from tests import answers
@@ -45,7 +46,7 @@ STORIES = int(os.environ.get("SCHEMATHESIS_STORIES", "20"))
 SEED = int(os.environ.get("SCHEMATHESIS_SEED", "1"))
 
 
-@schemathesis.deserializer("application/yaml")
+@schemathesis.deserializer(*YAML_MEDIA_TYPES)
 def documents(_context: Any, response: Any) -> list[Any]:
     """Return all documents of a file."""
     return list(yaml.safe_load_all(response.content))
@@ -82,8 +83,9 @@ def known_parts(operation: Any) -> list[dict[str, str]]:
     """Return the parts of addresses of this operation that lead to things that are there."""
     pattern = re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(operation.path)))
     writes = [one.path for one in WRITES if one.is_rest and one.method == operation.method.upper()]
-    paths = writes or [door.path for door in REST]
-    found = (pattern.fullmatch(path.split("?")[0]) for path in paths)
+    paths = {path.split("?")[0] for path in writes or [door.path for door in REST]}
+    own = [path for path in sorted(paths) if answers.template_of(path) == operation.path]
+    found = (pattern.fullmatch(path) for path in own)
     return [match.groupdict() for match in found if match and match.groupdict()]
 
 

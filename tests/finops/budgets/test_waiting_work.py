@@ -70,6 +70,28 @@ def test_it_waits_for_its_budget_and_never_holds_quota(waits):
     assert "evicted" not in dict(reasons(waits))
 
 
+BODY = {
+    "name": "asked",
+    "namespace": "ns-datos",
+    "queue": "lq",
+    "pod_sets": [{"name": "main", "count": 1, "requests": {"nvidia.com/gpu": 1}}],
+}
+
+
+def test_a_dry_run_and_new_work_say_so_before_any_cycle(broke, ada, signed_in):
+    browser, json = signed_in(ada), "application/json"
+    told = browser.post("/api/v1/workloads/?dry_run=All", BODY, json).json()["forecast"]
+    assert (told["code"], told["numbers"]["blocker"]) == ("WOULD_WAIT", "BUDGET_BLOCK")
+    where = browser.post("/api/v1/workloads/", BODY, json)["Location"]
+    new = browser.get(where).json()
+    assert (new["pending_reason"], new["blockers"][0]["code"]) == ("BackingOff", "BUDGET_BLOCK")
+    sentence = new["blockers"][0]["sentence"]
+    assert sentence in browser.get(f"/workloads/{new['uid']}/").text.replace("&#x27;", "'")
+    settle()
+    looked_at = browser.get(where).json()
+    assert looked_at["blockers"] == new["blockers"]
+
+
 @pytest.mark.parametrize("keeps", [True, False], ids=["kept world", "read anew"])
 def test_nobody_is_evicted_for_work_without_a_budget(broke, fin, keeps):
     queue("ia", 0, cohort="all")
