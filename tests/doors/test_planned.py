@@ -1,5 +1,6 @@
 """What every submission asks is planned once for a connection that is kept."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +15,19 @@ PATH, TIMES = "/api/v1/workloads/", 7
 KEPT = ("queues_apitoken", "common_answeredrequest", "scheduling_workload", "queues_team")
 
 
+@pytest.fixture
+def kept_world(settings: Any) -> Iterator[None]:
+    settings.WORLD_KEPT = True
+    yield
+    forget()
+
+
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="only on PostgreSQL: it has plans")
 def test_a_kept_connection_plans_a_submission_once(
-    ada: Any, client: Any, token_of: Any, settings: Any, request: Any
+    ada: Any, client: Any, token_of: Any, kept_world: None, monkeypatch: Any
 ) -> None:
-    settings.WORLD_KEPT = True
-    request.addfinalizer(forget)
     connection.ensure_connection()
-    connection.connection.prepare_threshold = 0
+    monkeypatch.setattr(connection.connection, "prepare_threshold", 0)
     token = token_of(ada)
     for number in range(TIMES):  # PostgreSQL looks at a plan five times before it keeps it
         body = {
