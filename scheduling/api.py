@@ -160,6 +160,7 @@ class WorkloadsView(AsFile, ListAPIView[Workload]):
     def _followed(self, request: Request) -> HttpResponseBase:
         """Return the stream of the rows of the filter."""
         wanted = request.query_params
+        chosen_ordering(request, self.orderings)  # a stream has none, but a wrong one is told
 
         def seen(actor: Actor) -> QuerySet[Workload]:
             return visible(Workload.objects.select_related("team"), actor)

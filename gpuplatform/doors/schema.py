@@ -43,7 +43,17 @@ TEXT = {"type": "string"}
 JSON = "application/json"
 OTHER_FORMS: dict[str, Any] = {
     "text/csv": TEXT,
-    "text/event-stream": TEXT,
+    "text/event-stream": {
+        "type": "object",
+        "description": "One event of the stream; ``id`` is the mark to go on from.",
+        "required": ["data"],
+        "properties": {
+            "id": TEXT,
+            "event": TEXT | {"enum": ["added", "modified", "deleted", "bookmark", "gone"]},
+            "data": TEXT | {"description": "A row as JSON; of a bookmark an empty object."},
+            "retry": {"type": "integer", "description": "Milliseconds."},
+        },
+    },
     "application/yaml": {"description": "Documents of Kueue, Kubernetes or our own."},
 }
 FINDING: dict[str, Any] = {

@@ -91,4 +91,4 @@ def test_a_server_answers_every_edge_of_every_parameter_as_the_schema_says(
 @pytest.mark.long
 @pytest.mark.parametrize("teller", CALLERS)
 def test_a_server_answers_whole_stories_as_the_schema_says(live: Live, teller: str) -> None:
-    tell_stories(live.schema, live.tokens, teller, STORIES)
+    assert tell_stories(live.schema, live.tokens, teller, STORIES)

@@ -323,6 +323,7 @@ def test_silence_is_broken_by_a_bookmark(rows_of_feed: dict[str, int]) -> None:
         ("watch=1", {"Last-Event-ID": "cycle1"}, 400),
         ("watch=1", {"Last-Event-ID": "cycle0-edit999999-story0"}, 410),
         ("watch=1&state=nonsense", {}, 400),
+        ("watch=1&ordering=nonsense", {}, 400),
     ],
 )
 def test_what_cannot_be_followed_is_refused(
