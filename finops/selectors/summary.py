@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 from finops.loader import Promised, promises
@@ -45,12 +46,17 @@ class TokenCost:
 class Loans:
     """GPUs that a team holds of others at the end of what is billed.
 
-    ``forward_cost`` is what they cost for as many hours again; None of a month that is over,
+    ``forward_cost`` is what they cost for as many hours as are billed so far; None of a month that is over,
     whose loans are not those of now.
     """
 
     gpus: Decimal = Decimal(0)
     forward_cost: Decimal | None = NOTHING
+
+    @property
+    def counted(self) -> int:
+        """Return how many GPUs these are for the grammar of a sentence."""
+        return ceil(self.gpus)
 
 
 @dataclass(frozen=True, slots=True)

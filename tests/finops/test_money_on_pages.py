@@ -162,7 +162,7 @@ def test_used_and_idle_hours_of_the_groups_add_up_to_the_capacity(june, idle):
 
 def test_the_page_of_groups_names_teams_and_totals_hours(june, fin, signed_in):
     with time_machine.travel(AFTER, tick=False):
-        words = text_of(signed_in(fin).get("/cost/by/?window=2026-06&by=team"))
+        words = text_of(signed_in(fin).get("/cost/by/?window=2026-06&group=team"))
     assert "Datos 1,080.0 0.0" in words
     assert "idle 0.0 1,116.0" in words
     assert "Total 1,764.0 1,116.0" in words

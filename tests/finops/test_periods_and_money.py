@@ -94,6 +94,7 @@ def test_people_read_money_in_their_language_with_a_true_minus():
         assert tags.unit_price(Decimal("1.40240000")) == "1.4024"
         assert tags.gpu_hours(Decimal(1080)) == "1,080.0"
         assert tags.percent(Decimal("0.61")) == "61 %"
+        assert tags.percent(Decimal("-0.001")) == "0 %"
         assert tags.money(None) == "-"
     with translation.override("de"):
         assert tags.money(amount) == "\N{MINUS SIGN}1.512,50"

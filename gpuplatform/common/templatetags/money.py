@@ -55,7 +55,10 @@ def whole_number(number: int | None) -> str:
 @register.filter
 def percent(ratio: Decimal | None) -> str:
     """Return a ratio as whole percent: ``0.61`` is ``61 %``."""
-    return UNKNOWN if ratio is None else f"{_decimal(ratio * 100, '#,##0')} %"
+    if ratio is None:
+        return UNKNOWN
+    whole = (ratio * 100).quantize(Decimal(1)) + 0  # a share of almost nothing is no minus zero
+    return f"{_decimal(whole, '#,##0')} %"
 
 
 @register.filter
