@@ -163,7 +163,7 @@ def test_nothing_that_a_spec_can_say_is_left_at_its_default_in_this_comparison(p
 
 def test_work_that_is_sent_in_kept_back_is_not_told_that_it_would_start(platform):
     spec = replace(EVERYTHING, active=False)
-    told = forecast.forecast_spec(spec, load_world(), None)
+    told = forecast.forecast_spec(spec, load_world(), None, None)
     assert "It is kept back until it is reactivated." in told.as_json()["detail"]
 
 

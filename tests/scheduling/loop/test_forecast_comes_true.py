@@ -127,7 +127,7 @@ def test_what_is_foretold_comes_true(clock, settings, case):
     queue("ia", 2, cohort="llm")
     Namespace.objects.get_or_create(name="ns-datos")
     case.world()
-    told = forecast_spec(case.spec, load_world(), None)
+    told = forecast_spec(case.spec, load_world(), None, None)
     assert told.code == case.code
     assert told.sentence == (case.words or told.sentence)
     assert told.numbers | case.figures == told.numbers
