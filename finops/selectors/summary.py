@@ -46,8 +46,8 @@ class TokenCost:
 class Loans:
     """GPUs that a team holds of others at the end of what is billed.
 
-    ``forward_cost`` is what they cost for as many hours as are billed so far; None of a month that is over,
-    whose loans are not those of now.
+    ``forward_cost`` is what they cost for as many hours as are billed so far; None of a month
+    that is over, whose loans are not those of now.
     """
 
     gpus: Decimal = Decimal(0)
