@@ -4,7 +4,6 @@ Python alone reads ``1_000`` and the digits of other scripts, too; a slip of the
 become another amount.
 """
 
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -14,49 +13,41 @@ from rest_framework import serializers
 from gpuplatform.common.money import is_plain
 
 
-class AmountField(forms.DecimalField):
+class _PlainField(forms.Field):
+    """What stands before a number's own field in a form."""
+
+    def to_python(self, value: Any) -> Any:
+        """Return the number, None for nothing.
+
+        Raises:
+            ValidationError: it is not written with plain digits.
+        """
+        if isinstance(value, str) and value.strip() and not is_plain(value):
+            raise ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
+
+
+class _PlainInput(serializers.Field[Any, Any, Any, Any]):
+    """What stands before a number's own field in a body."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Return the number; one that is not written with plain digits fails as none at all."""
+        if isinstance(data, str) and not is_plain(data):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class AmountField(_PlainField, forms.DecimalField):
     """A decimal in a form."""
 
-    def to_python(self, value: Any) -> Any:
-        """Return the number, None for nothing.
 
-        Raises:
-            ValidationError: it is not written with plain digits.
-        """
-        if isinstance(value, str) and value.strip() and not is_plain(value):
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
-
-
-class AmountInput(serializers.DecimalField):
+class AmountInput(_PlainInput, serializers.DecimalField):
     """A decimal in a body."""
 
-    def to_internal_value(self, data: Any) -> Decimal:
-        """Return the number; one that is not written with plain digits fails as none at all."""
-        if isinstance(data, str) and not is_plain(data):
-            self.fail("invalid")
-        return super().to_internal_value(data)
 
-
-class WholeField(forms.IntegerField):
+class WholeField(_PlainField, forms.IntegerField):
     """A whole number in a form."""
 
-    def to_python(self, value: Any) -> Any:
-        """Return the number, None for nothing.
 
-        Raises:
-            ValidationError: it is not written with plain digits.
-        """
-        if isinstance(value, str) and value.strip() and not is_plain(value):
-            raise ValidationError(self.error_messages["invalid"], code="invalid")
-        return super().to_python(value)
-
-
-class WholeInput(serializers.IntegerField):
+class WholeInput(_PlainInput, serializers.IntegerField):
     """A whole number in a body."""
-
-    def to_internal_value(self, data: Any) -> int:
-        """Return the number; one that is not written with plain digits fails as none at all."""
-        if isinstance(data, str) and not is_plain(data):
-            self.fail("invalid")
-        return super().to_internal_value(data)
